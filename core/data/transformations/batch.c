@@ -73,6 +73,8 @@ static flow_status next_of_store(batch_cursor *at, flow_element *out)
 
 /* ---- on the host ------------------------------------------------------------------------------------------------------------ */
 
+/* Rows are added until the batch is full or the input ends. An interrupted call leaves the rows so far in the stack, and the next one goes
+ * on; after any other failure next() begins a new batch. */
 static flow_status next_of_host(batch_cursor *at, flow_element *out)
 {
   flow_cursor *input = at->base.inputs[0];
@@ -114,6 +116,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also after a failed open: what was never made is NULL or empty. */
 static void close(flow_cursor *cursor)
 {
   batch_cursor *at = (batch_cursor *)cursor;

@@ -21,6 +21,7 @@ typedef struct cache { flow_dataset base; kept_list *_Atomic complete; } cache;
 /* Exactly one: filling, its own list; reading, the dataset's; or neither, where the pass computes and keeps nothing. */
 typedef struct cache_cursor { flow_cursor base; kept_list *filling; const kept_list *reading; int at; } cache_cursor;
 
+/* Of the cursor that fills it, or of the dataset once it is published. NULL is allowed. */
 static void release_list(kept_list *list)
 {
   if (!list) return;
@@ -43,6 +44,7 @@ static flow_status keep(kept_list *list, const flow_element *element)
   return FLOW_OK;
 }
 
+/* Every pass gives the same tensors: receivers of elements never write to them (dataset.h). */
 static void give(const kept_list *list, int index, flow_element *out)
 {
   for (int i = 0; i < list->components; i++) out->tensors[i] = flow_tensor_retain(list->tensors[index * list->components + i]);
@@ -63,6 +65,7 @@ static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out
   return 0;
 }
 
+/* Whether a random stage drew the same pair in a pass of the same number. */
 static int same_draw(const flow_draw *a, const flow_draw *b)
 {
   return a->seed[0] == b->seed[0] && a->seed[1] == b->seed[1] && a->number == b->number;
@@ -115,6 +118,7 @@ static flow_status open(flow_cursor *cursor)
   return remember_draws(cursor->iterator, cursor->dataset->inputs[0], at->filling);
 }
 
+/* The pass keeps nothing: an element failed, or another pass was complete before. */
 static void drop(cache_cursor *at)
 {
   release_list(at->filling);
@@ -148,6 +152,8 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* While the list is read, elements are counted; while it is filled, they are made, since they are to be kept; else they are left to the
+ * input. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   cache_cursor *at = (cache_cursor *)cursor;
@@ -163,6 +169,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 }
 
 static void close(flow_cursor *cursor) { drop((cache_cursor *)cursor); }
+/* A cache of its own over the other input: its elements are those of one worker. */
 static flow_status again(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out)
 {
   (void)dataset;
@@ -177,6 +184,7 @@ static const flow_dataset_class class = {
   .keeps_elements = 1,
 };
 
+/* The list belongs to the dataset, and lives as long: two datasets over one input fill two lists. */
 flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out)
 {
   *out = NULL;

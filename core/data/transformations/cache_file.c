@@ -24,6 +24,7 @@ typedef struct writer {
   long              process;           /* a forked child must not touch what its parent writes */
 } writer;
 
+/* One pass: it reads the complete file, or computes and perhaps fills one. `read` counts the elements that were read. */
 typedef struct cache_cursor {
   flow_cursor        base;
   writer            *filling;
@@ -50,6 +51,7 @@ static int number_of(const flow_dataset *dataset, const flow_dataset *wanted, in
   return -1;
 }
 
+/* Of the stage that the record is about: the pair, and the number of the pass that filled the file. */
 static flow_draw draw_of(const flow_draw_record *record)
 {
   return (flow_draw){ .seed = { record->seed[0], record->seed[1] }, .number = record->first };
@@ -234,6 +236,7 @@ static flow_status start_filling(cache_cursor *at)
   return FLOW_OK;
 }
 
+/* Appends an element to the file under way. It is counted even if it could not be written: the pass fails then, and the file is dropped. */
 static flow_status keep(cache_cursor *at, const flow_element *element)
 {
   writer *own = at->filling;
@@ -287,6 +290,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* As in cache.c, but elements in the file have to be read past: their lengths say where the next one begins. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   cache_cursor *at = (cache_cursor *)cursor;
@@ -302,12 +306,14 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* A file that is not complete disappears. */
 static void close_pass(flow_cursor *cursor)
 {
   stop_filling((cache_cursor *)cursor);
   flow_record_close(&((cache_cursor *)cursor)->reader);
 }
 
+/* Workers would fill the file with different elements under one name. */
 static flow_status again(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out)
 {
   (void)input, (void)out;
@@ -322,6 +328,7 @@ static const flow_dataset_class class = {
   .skip = skip, .close = close_pass, .release = release, .kept = kept, .again = again,
 };
 
+/* The path is copied. No file is opened before the first pass. */
 flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out)
 {
   *out = NULL;

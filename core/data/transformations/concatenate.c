@@ -13,12 +13,14 @@ static flow_status begin(chain_cursor *at)
   return at->base.inputs[at->at] ? FLOW_OK : flow_cursor_open(&at->base, at->at);
 }
 
+/* An input that has ended is closed at once: its threads and files are not needed any more. */
 static void end(chain_cursor *at)
 {
   flow_cursor_close(at->base.inputs[at->at]);
   at->base.inputs[at->at++] = NULL;
 }
 
+/* From one input to the next until one of them gives something. An error leaves the input open, so that the next call goes on in it. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   chain_cursor *at = (chain_cursor *)cursor;
@@ -31,6 +33,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* An input that skips fewer elements than asked has ended. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   chain_cursor *at = (chain_cursor *)cursor;
@@ -49,6 +52,7 @@ static const flow_dataset_class class = {
   .skip = skip,
 };
 
+/* Of two cardinalities: infinite wins over unknown. */
 static int64_t sum(int64_t a, int64_t b)
 {
   if (a == FLOW_INFINITE || b == FLOW_INFINITE) return FLOW_INFINITE;

@@ -5,6 +5,7 @@
 
 typedef struct ignore_errors { flow_dataset base; int warns; } ignore_errors;
 
+/* Whether another element may succeed. Lack of memory, cancelling and faults of the engine concern the whole pass. */
 static int is_of_element(flow_status status)
 {
   return status == FLOW_INVALID_ARGUMENT || status == FLOW_CORRUPT_DATA || status == FLOW_UNSUPPORTED || status == FLOW_IO_ERROR ||
@@ -30,6 +31,7 @@ static const flow_dataset_class class = {
   .name = "ignore_errors", .dataset_bytes = sizeof(ignore_errors), .cursor_bytes = sizeof(flow_cursor), .next = next,
 };
 
+/* Any number of elements may be left out: a known cardinality becomes unknown. */
 flow_status flow_dataset_ignore_errors(flow_dataset *input, int log_warning, flow_dataset **out)
 {
   *out = NULL;

@@ -10,6 +10,7 @@ enum { MOST_OPEN = 1024, AHEAD = 16 };
  * by a thread. */
 typedef struct interleave { flow_dataset base; int callback, cycle, parallel; int64_t block; } interleave;
 
+/* open[i]: the dataset in place i of the cycle, NULL where none is open. `ended`: the input has no further dataset. */
 typedef struct interleave_cursor {
   flow_cursor   base;
   flow_cursor **open;                /* [cycle] */
@@ -17,6 +18,7 @@ typedef struct interleave_cursor {
   int64_t       given;               /* of the block whose turn it is */
 } interleave_cursor;
 
+/* Only the places are made here: datasets are opened when their turn comes. */
 static flow_status open(flow_cursor *cursor)
 {
   void *block;
@@ -130,6 +132,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also after a failed open. */
 static void close(flow_cursor *cursor)
 {
   interleave_cursor *at = (interleave_cursor *)cursor;

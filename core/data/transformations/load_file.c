@@ -4,6 +4,8 @@
 #include "data/function.h"
 #include "io/file.h"
 
+/* What differs between the functions of this file: the name for messages, the component that is made, and what makes it of a path. most:
+ * the limit that the caller gave. */
 typedef struct loader {
   const char     *what;
   flow_component  made;
@@ -70,6 +72,7 @@ static flow_status apply(const flow_function *function, void *worker_block, cons
   return FLOW_OK;
 }
 
+/* The path's copy with a zero at its end is the worker's only memory. */
 static void close_worker(const flow_function *function, void *worker_block)
 {
   (void)function;
@@ -97,6 +100,7 @@ static flow_status make(const loader *kind, const char *name, double most, flow_
 
 flow_status flow_function_load_text(double most, flow_function **out) { return make(&text_loader, "max_length", most, out); }
 
+/* samples: the length that every sound is cut or filled up to; -1: as long as it is. */
 flow_status flow_function_load_wave(double samples, flow_function **out)
 {
   return make(&wave_loader, "output_sequence_length", samples, out);

@@ -9,12 +9,14 @@
 #include "image/image.h"
 #include "image/resize.h"
 
+/* The parameters, checked when it was made. fit: FLOW_STRETCH, FLOW_CROP or FLOW_PAD. */
 typedef struct load_image {
   flow_function base;
   int height, width, channels, method, fit;
   int classes;               /* > 0: the label becomes a row of this many zeros with a single 1 */
 } load_image;
 
+/* What one thread keeps from picture to picture. */
 typedef struct worker {
   flow_picture picture;
   flow_resizer resizer;
@@ -59,6 +61,7 @@ static flow_status give_room(void *target, unsigned char **line)
   return flow_resize_room(&((worker *)target)->resizer, line);
 }
 
+/* For decoders that give a whole picture at once. */
 static void take_all(void *target, const unsigned char *pixels)
 {
   flow_resizer *resizer = &((worker *)target)->resizer;

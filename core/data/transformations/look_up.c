@@ -6,6 +6,7 @@
 
 enum { TEXT = 1, COLUMN = 2 };
 
+/* A function looks up one component in a table, or crosses several components into `bins`. */
 typedef struct look_up {
   flow_function base;
   flow_lookup  *lookup;                               /* NULL: a crossing */
@@ -84,6 +85,7 @@ static flow_status make(const int *components, const int *forms, int count, uint
   return FLOW_OK;
 }
 
+/* The function keeps a reference to the lookup. Its identity is that of the vocabulary, so that a changed one makes another pipeline. */
 flow_status flow_function_lookup(flow_lookup *lookup, int component, int form, flow_function **out)
 {
   look_up *self;
@@ -95,6 +97,7 @@ flow_status flow_function_lookup(flow_lookup *lookup, int component, int form, f
   return FLOW_OK;
 }
 
+/* A crossing has no table: its numbers are hashes. */
 flow_status flow_function_crossing(const int *components, const int *forms, int count, double bins, flow_function **out)
 {
   look_up *self;

@@ -18,6 +18,7 @@ flow_status flow_map_worker_open(const flow_function *function, void **out)
   return status;
 }
 
+/* Of one thread. NULL is allowed: it was never opened. */
 void flow_map_worker_close(const flow_function *function, void *worker)
 {
   if (!worker) return;
@@ -36,6 +37,7 @@ flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out)
   return FLOW_OK;
 }
 
+/* The key first: it is the pass's, whatever the inputs draw when they open. */
 static flow_status open(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;

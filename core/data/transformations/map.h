@@ -5,6 +5,7 @@
 #include "data/function.h"
 #include "data/batch_slots.h"
 
+/* The parameters of both forms. A reference to the function. */
 typedef struct flow_map {
   flow_dataset   base;
   flow_function *function;

@@ -3,6 +3,7 @@
  * given. */
 #include "data/stack.h"
 
+/* The parameters; `rows` is the signature of a row after padding: -1 where the longest row of a batch decides. */
 typedef struct padded {
   flow_dataset      base;
   int64_t           size;
@@ -58,6 +59,7 @@ static flow_status fill_component(const padded_cursor *at, int i, flow_tensor *b
   return FLOW_OK;
 }
 
+/* Rows until the batch is full or the input ends. An interrupted call leaves them in `rows`, and the next one goes on. */
 static flow_status collect(padded_cursor *at, int64_t size)
 {
   while (at->count < size) {

@@ -22,6 +22,7 @@ typedef enum slot_state { FREE, BUSY, READY } slot_state;
  * whom the state says. */
 typedef struct slot { slot_state state; flow_element element; flow_failure failure; } slot;
 
+/* What AUTOTUNE knows of the window of elements under way, and of the last trial. Only the consumer touches it, except for was_full. */
 typedef struct tuning {
   int    elements;               /* of the window */
   double began, waited;          /* of the window; seconds */

@@ -19,6 +19,7 @@ typedef struct wanted {
   double         initial;         /* of all values, when the feature is not there */
 } wanted;
 
+/* The features in the order of the components. It changes until map takes the function. */
 typedef struct parse_example {
   flow_function base;
   int           count;
@@ -101,6 +102,7 @@ static flow_status take(const wanted *feature, const flow_feature *found, flow_t
   return kind == FLOW_FEATURE_BYTES ? take_text(feature, found, count, out) : take_numbers(feature, found, count, out);
 }
 
+/* Names in a record have a length and may hold zeros; those that were asked for end with one. */
 static int same_name(const flow_bytes *name, const char *text)
 {
   size_t length = strlen(text);
@@ -138,6 +140,7 @@ static flow_status apply(const flow_function *function, void *worker, const flow
   return flow_fail_prefix(status, "parse_example, element %.0f: ", (double)key->index + 1);
 }
 
+/* The names are its own copies. */
 static void release(flow_function *function)
 {
   parse_example *self = (parse_example *)function;
@@ -148,6 +151,7 @@ static const flow_function_class class = {
   .name = "parse_example", .function_bytes = sizeof(parse_example), .spec = spec, .apply = apply, .release = release,
 };
 
+/* A function without features; they are added one by one. */
 flow_status flow_function_parse_example(flow_function **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "parse_example: out is NULL");

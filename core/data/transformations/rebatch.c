@@ -25,6 +25,7 @@ static flow_status empty_batch(const flow_element_spec *spec, flow_element *out)
   return FLOW_OK;
 }
 
+/* Rows until this batch is full or the input ends. An interrupted call leaves them in the stack, and the next one goes on. */
 static flow_status collect(rebatch_cursor *at, int64_t size)
 {
   flow_cursor *input = at->base.inputs[0];
@@ -73,6 +74,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also after a failed open. */
 static void close(flow_cursor *cursor)
 {
   rebatch_cursor *at = (rebatch_cursor *)cursor;

@@ -1,4 +1,4 @@
-/* repeat.c: the input over and over; each epoch opens it afresh, so that epochs never mix, and random stages below draw anew. A
+/* repeat.c: the input over and over; each epoch opens it afresh, so that epochs never mix, and random stages below draw again. A
  * repetition without end ends after an epoch that gave nothing, or it would never return. */
 #include "data/dataset.h"
 
@@ -18,6 +18,7 @@ static flow_status begin(repeat_cursor *at, int *is_open)
   return FLOW_OK;
 }
 
+/* INT64_MAX says that the pass is over: an endless repetition of an input that gave nothing. */
 static void end_epoch(repeat_cursor *at)
 {
   int64_t count = ((repeat *)at->base.dataset)->count;
@@ -27,6 +28,7 @@ static void end_epoch(repeat_cursor *at)
   at->delivered = 0;
 }
 
+/* Whether end_epoch() found the repetition to be without elements. */
 static int is_over(const repeat_cursor *at)
 {
   return at->epoch == INT64_MAX;
@@ -73,6 +75,7 @@ static const flow_dataset_class class = {
   .passes_on = 1,
 };
 
+/* count: -1 repeats without end. A cardinality that does not fit into 64 bits becomes unknown. */
 flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out)
 {
   int64_t whole;

@@ -5,12 +5,14 @@
 typedef struct shard { flow_dataset base; int64_t count, index; } shard;
 typedef struct shard_cursor { flow_cursor base; int64_t gap; } shard_cursor;      /* elements before the next one of ours */
 
+/* The gap is the number of elements of other shards before the next own one. */
 static flow_status open(flow_cursor *cursor)
 {
   ((shard_cursor *)cursor)->gap = ((shard *)cursor->dataset)->index;
   return flow_cursor_open_all(cursor);
 }
 
+/* An element that failed was this shard's turn, too: the next one is `count` further on. An interrupted call has not taken its turn. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   shard_cursor *at = (shard_cursor *)cursor;
@@ -23,6 +25,8 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return status;
 }
 
+/* In elements of the input: the gap before the first, then `n` for each further one. The products may be too large for 64 bits, where all
+ * is meant. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   shard_cursor *at = (shard_cursor *)cursor;
@@ -40,6 +44,7 @@ static const flow_dataset_class class = {
   .passes_on = 1,
 };
 
+/* count = -1: a hint, whose numbers a distributed run puts in (auto_shard.c). */
 flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out)
 {
   int64_t n = 1, i = 0;

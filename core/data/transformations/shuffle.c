@@ -35,11 +35,13 @@ static uint32_t next_word(random_words *words)
   return words->block.word[place];
 }
 
+/* Word number `index` of the sequence that this pair of seeds is the key of. */
 static uint32_t word_at(const uint64_t *seed, int64_t index)
 {
   return flow_philox(seed[0], (uint64_t)(index / 4), seed[1]).word[index % 4];
 }
 
+/* The pair of this pass: with reshuffling two words of the dataset's sequence, by the number of the pass; else the dataset's own. */
 static flow_status open(flow_cursor *cursor)
 {
   shuffle_cursor *at = (shuffle_cursor *)cursor;
@@ -100,6 +102,7 @@ static void tell(const shuffle_cursor *at, double *said)
   flow_log(FLOW_LOG_INFO, text);
 }
 
+/* Filling a large buffer may take minutes: the first time it says how far it is. */
 static flow_status fill(shuffle_cursor *at)
 {
   int64_t size = ((shuffle *)at->base.dataset)->size;
@@ -114,6 +117,7 @@ static flow_status fill(shuffle_cursor *at)
   return FLOW_OK;
 }
 
+/* The drawn slot gets the ring's first element, and the ring begins one later: no other element moves. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   shuffle_cursor *at = (shuffle_cursor *)cursor;
@@ -134,12 +138,14 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
 
 typedef struct place { int64_t number, index; } place;      /* element `number` of the input belongs into ring slot `index` */
 
+/* By the number of the element, which is the order in which they come from the input. */
 static int compare_places(const void *a, const void *b)
 {
   int64_t x = ((const place *)a)->number, y = ((const place *)b)->number;
   return (x > y) - (x < y);
 }
 
+/* The slot keeps its place in the ring and is filled again before it is read. */
 static void release_slot(shuffle_cursor *at, int64_t index)
 {
   flow_tensor **slot = slot_of(at, index);
@@ -215,6 +221,7 @@ static flow_status skip_by_numbers(shuffle_cursor *at, int64_t count, int64_t le
   return status;
 }
 
+/* By numbers where it is known how many elements come: only those that stay in the ring are made. If all are skipped, none is. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   shuffle_cursor *at = (shuffle_cursor *)cursor;
@@ -231,6 +238,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return flow_cursor_skip(cursor->inputs[0], left, &rest);
 }
 
+/* Also after a failed open. */
 static void close(flow_cursor *cursor)
 {
   shuffle_cursor *at = (shuffle_cursor *)cursor;

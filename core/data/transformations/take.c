@@ -5,6 +5,7 @@
 typedef struct limit { flow_dataset base; int64_t count; } limit;               /* count -1: all */
 typedef struct limit_cursor { flow_cursor base; int64_t left; } limit_cursor;   /* take: still to come; skip: still to leave out */
 
+/* left: what is still to be given (take) or left out (skip); -1 in either case: all. */
 static flow_status open(flow_cursor *cursor)
 {
   ((limit_cursor *)cursor)->left = ((limit *)cursor->dataset)->count;
@@ -13,7 +14,7 @@ static flow_status open(flow_cursor *cursor)
 
 /* ---- take -------------------------------------------------------------------------------------------------------------- */
 
-/* An element that failed is none of those that are taken, as in tf.data. */
+/* An element that failed does not count as taken, as in tf.data. */
 static flow_status take_next(flow_cursor *cursor, flow_element *out)
 {
   limit_cursor *at = (limit_cursor *)cursor;
@@ -23,6 +24,7 @@ static flow_status take_next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* Never beyond the limit, so that the input stays where the last taken element was. */
 static flow_status take_skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   limit_cursor *at = (limit_cursor *)cursor;
@@ -52,6 +54,7 @@ static flow_status leave_out(limit_cursor *at)
   return status;
 }
 
+/* The first call leaves out what is to be left out; a failure in the middle goes on at the next call. */
 static flow_status skip_next(flow_cursor *cursor, flow_element *out)
 {
   limit_cursor *at = (limit_cursor *)cursor;
@@ -60,6 +63,7 @@ static flow_status skip_next(flow_cursor *cursor, flow_element *out)
   return at->left > 0 ? FLOW_OK : flow_cursor_pull(cursor->inputs[0], out);
 }
 
+/* As skip_next(), then the input's own skip. */
 static flow_status skip_skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   limit_cursor *at = (limit_cursor *)cursor;
@@ -73,6 +77,7 @@ static const flow_dataset_class skip = {
   .passes_on = 1,
 };
 
+/* What both have in common; the callers set the cardinality. */
 static flow_status make(const flow_dataset_class *class, flow_dataset *input, double count, flow_dataset **out)
 {
   int64_t whole;
@@ -84,6 +89,7 @@ static flow_status make(const flow_dataset_class *class, flow_dataset *input, do
   return FLOW_OK;
 }
 
+/* -1 keeps the input's cardinality. */
 flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out)
 {
   FLOW_TRY(make(&take, input, count, out));
@@ -94,6 +100,7 @@ flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **
   return FLOW_OK;
 }
 
+/* -1 leaves out everything. */
 flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out)
 {
   FLOW_TRY(make(&skip, input, count, out));

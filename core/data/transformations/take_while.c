@@ -5,6 +5,7 @@
 typedef struct take_while { flow_dataset base; flow_function *function; } take_while;
 typedef struct take_while_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; int ended; } take_while_cursor;
 
+/* One worker: the function runs on the thread that pulls. */
 static flow_status open(flow_cursor *cursor)
 {
   take_while_cursor *at = (take_while_cursor *)cursor;
@@ -28,6 +29,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   return FLOW_OK;
 }
 
+/* The element that ended the pass is still here. */
 static void close(flow_cursor *cursor)
 {
   take_while_cursor *at = (take_while_cursor *)cursor;
@@ -42,6 +44,7 @@ static const flow_dataset_class class = {
   .close = close, .release = release,
 };
 
+/* Keeps a reference to the function, which must be one that filters. How many elements come before the end is unknown. */
 flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function, flow_dataset **out)
 {
   *out = NULL;

@@ -12,6 +12,7 @@ typedef struct transform_cursor { flow_cursor base; int64_t pass; int wanted; } 
 
 enum { END = -1 };
 
+/* The pass has a number, by which the caller finds its state. */
 static flow_status open(flow_cursor *cursor)
 {
   ((transform_cursor *)cursor)->pass = flow_next_pass(cursor->iterator);
@@ -33,6 +34,7 @@ static flow_status ask(transform_cursor *at, flow_element *out)
   return status;
 }
 
+/* Questions until an element comes or the caller ends the pass. What the caller made is checked against the signature. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   transform_cursor *at = (transform_cursor *)cursor;

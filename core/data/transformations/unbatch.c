@@ -39,6 +39,7 @@ static flow_status view_row(flow_tensor *batch, int64_t row, int is_text, flow_t
   return flow_tensor_view(batch, batch->rank - 1, shape, batch->strides + 1, row * batch->strides[0], out);
 }
 
+/* Views hold references to the batch's memory, so that the batch may go before its rows. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   unbatch_cursor *at = (unbatch_cursor *)cursor;
@@ -78,6 +79,7 @@ static const flow_dataset_class class = {
   .close = close,
 };
 
+/* Refuses components without a first axis. A cardinality is known where all batches have the same known number of rows. */
 flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out)
 {
   *out = NULL;

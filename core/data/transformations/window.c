@@ -4,6 +4,7 @@
 
 typedef struct window { flow_dataset base; int64_t size, shift, stride, span; int drop_remainder; } window;
 
+/* `waiting` holds elements that overlapping windows share; the stack is the batch under way. */
 typedef struct window_cursor {
   flow_cursor   base;
   flow_stack    stack;
@@ -16,6 +17,7 @@ typedef struct window_cursor {
 /* The dataset, whose parameters all cursors share. */
 static const window *parameters_of(const window_cursor *at) { return (const window *)at->base.dataset; }
 
+/* Elements between windows are skipped by the input, which may do so without making them. */
 static flow_status leave_gap(window_cursor *at)
 {
   int64_t skipped = 0;
@@ -63,7 +65,7 @@ static flow_status make_window(window_cursor *at, flow_element *out)
   return flow_stack_finish(&at->stack, out);
 }
 
-/* A window that cannot be made is left behind as well: the next call must not meet it again. */
+/* A window that cannot be made is passed over, too: else each further call would fail at it again. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   window_cursor *at = (window_cursor *)cursor;

@@ -54,6 +54,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Also after a failed open: elements that were never made are empty. */
 static void close(flow_cursor *cursor)
 {
   flow_element_clear(&((zip_cursor *)cursor)->part);
@@ -72,6 +73,7 @@ static int64_t shortest(int64_t a, int64_t b)
   return b == FLOW_INFINITE || a < b ? a : b;
 }
 
+/* The components of all inputs in order. The shortest input decides the cardinality. */
 flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out)
 {
   *out = NULL;
