@@ -239,8 +239,8 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
   return FLOW_OK;
 }
 
-/* Whether a chain of float32 ops may run as the op `fused`, whose numbers are those of the ops one after the other: nothing is to know of
- * the steps, neither a trace, which has passes of its own for this, nor a tape, since `fused` has no gradient. */
+/* Whether a chain of float32 ops may run as the op `fused`, whose numbers are those of the ops one after the other: no input is traced,
+ * since traces are fused by passes of the plan, and no tape records, since `fused` has no gradient. */
 static int runs_fused(const flow_context *context, flow_tensor *const *inputs, int count, const flow_attributes *chain)
 {
   if (context->scopes->tape_count > 0) return 0;

@@ -79,8 +79,8 @@ static flow_status repeat_body(pass *p, flow_tape *tape, int *map)
   return FLOW_OK;
 }
 
-/* What a round makes of `sum`, or of nothing: sum + gradient. *gradient: new reference, or NULL. like: says the shape of zeros where
- * there is neither. */
+/* What a round makes of `sum`, or of nothing: sum + gradient. *gradient: new reference, or NULL. like: has the shape of the zeros that are
+ * returned if both are NULL. */
 static flow_status add(flow_context *context, flow_tensor *sum, flow_tensor *gradient, const flow_tensor *like, flow_tensor **out)
 {
   if (sum && gradient) return flow_apply1(context, FLOW_OP_add, sum, gradient, NULL, NULL, out);

@@ -160,7 +160,7 @@ static int read_escape(reader *r, char **to)
   return 1;
 }
 
-/* A text without its quotes, in its own memory. NULL with r->status FLOW_OK: it is no text; r->at is near what is wrong. Control
+/* A text without its quotes, in its own memory. NULL with r->status FLOW_OK: the text is malformed near r->at. Control
  * characters are taken as they are, beyond the RFC; a zero is not. */
 static char *read_text(reader *r)
 {

@@ -180,7 +180,7 @@ static int start_worker(int member)
   return flow_thread_start_detached(&fresh->thread, "flow-team", worker_main, fresh) == 0;
 }
 
-/* Called by the owner of the team. Fewer threads than asked for are no failure: the region has fewer members, with the same result. */
+/* Called by the owner of the team. If fewer threads start than were asked for, the region has fewer members, with the same result. */
 static void start_workers(int members)
 {
   pthread_once(&register_once, register_fork_handler);

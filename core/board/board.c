@@ -117,7 +117,7 @@ static void add_values(flow_json *entry, const flow_logs_series *series)
   }
 }
 
-/* A histogram as one flat list of left edge, right edge, count; empty if it is none. */
+/* A histogram as one flat list of left edge, right edge, count; empty if the summary is not a histogram. */
 static flow_status add_rows(void *state, const flow_summary *summary)
 {
   void *block;
@@ -237,8 +237,8 @@ static flow_status take_picture(void *state, const flow_summary *summary)
 
 /* ---- pages -------------------------------------------------------------------------------------------------------------------------- */
 
-/* `count` numbers after slashes that are the whole rest of a path. A number that is too large becomes the largest, which is no place of
- * anything. */
+/* `count` numbers after slashes that are the whole rest of a path. A number that is too large becomes the largest one, at which nothing is
+ * found. */
 static int read_places(const char *path, uint64_t *places, int count)
 {
   for (int i = 0; i < count; i++) {

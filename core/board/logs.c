@@ -274,7 +274,8 @@ static flow_status scan(flow_logs *logs, const char *folder, const char *run_nam
 }
 
 /* Reads on where the last look ended, until `until`. A record that is not whole is looked at again when the file has grown. *more: the
- * time was over before its end. A failure to read is kept as the file's `trouble` and is none of the call's; memory is. */
+ * time was over before its end. A failure to read is kept as the file's `trouble` and the call succeeds; only a lack of memory is a failure
+ * of the call. */
 static flow_status read_file(flow_logs *logs, int at, double until, int *more)
 {
   flow_record_reader reader;

@@ -104,7 +104,7 @@ static flow_status make_component(flow_row_store *store, kept_rows *kept, const 
   return flow_tensor_new_at(store->place, component->dtype, component->rank + 1, shape, &kept->table);
 }
 
-/* Bytes of a row for the device, 0: it is none. */
+/* Bytes of a row on the device; 0: rows of this component cannot be there. */
 static size_t row_bytes_of(const flow_component *component)
 {
   if (component->text || component->rank >= FLOW_MAX_RANK) return 0;

@@ -82,7 +82,7 @@ struct flow_graph {
   int written_out;                   /* of a loop's body: its loop is written out, since what a round makes is wanted outside */
   int *outer_values;                 /* [input] of a loop's body: the value of the outer trace that it is, or is a row of */
   int           outer_capacity;
-  const void **drawers; /* who drew random numbers, in this order; NULL: a call that is nobody's */
+  const void **drawers; /* who drew random numbers, in this order; NULL: a call without an owner */
   int drawer_count, drawer_capacity;
 };
 

@@ -69,7 +69,7 @@ static int at_line_end(const scanner *s)
   return s->next == s->end || *s->next == '\n' || (*s->next == '\r' && s->next[1] == '\n');
 }
 
-/* Past the delimiter or the line end at which a field ends; at the end of the text there is none. Whether the record ends, too. */
+/* Moves past the delimiter or the line end after a field, if the text has one. Returns whether the record ends here. */
 static int pass_field_end(scanner *s)
 {
   int last = at_line_end(s);

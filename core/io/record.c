@@ -14,7 +14,7 @@
 /* WINDOW_BYTES: what is read at a time; a longer record makes the window grow. */
 enum { WINDOW_BYTES = 1 << 18, DEFLATE_BUFFER = 1 << 16, HEADER_BYTES = 12, FOOTER_BYTES = 4 };
 
-/* The names of tf.data; NULL and "" are no compression. */
+/* The names of tf.data; NULL and "" mean no compression. */
 flow_status flow_record_compression(const char *name, flow_coding *coding)
 {
   *coding = FLOW_PLAIN;

@@ -143,7 +143,8 @@ int         flow_layer_outputs(const flow_layer_class *class);
 int         flow_layer_outputs_of(const flow_layer *layer);
 /* How many inputs with names a record has; 0: its inputs have none. */
 int         flow_layer_named_inputs(const flow_layer_class *class);
-/* Which input the argument `name` of a call is, or entry `entry` from 1 of it, where it is a list (0: it is none); -1: none. */
+/* Which input the argument `name` of a call is, or, if that is a list, its entry number `entry`, from 1 (0: the argument itself). -1: there
+ * is no such input. */
 int         flow_layer_find_input(const flow_layer_class *class, const char *name, int entry);
 
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`

@@ -125,8 +125,8 @@ flow_status flow_model_order_calls(flow_model_program *program, const int *outpu
 flow_status flow_model_read_compiled(flow_model *model);
 
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
- * references, as many as the model has. activity: the sum of what layers add to the loss for their outputs, a new reference or NULL for
- * nothing; NULL: nobody asks. */
+ * references, as many as the model has. activity: the sum of what layers add to the loss for their outputs, a new reference, or NULL if
+ * they add nothing. activity may be NULL. */
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs,
                                 flow_tensor **activity);
 /* One of them: values has the results of those before it, and gets its own; *activity grows. */

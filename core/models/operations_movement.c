@@ -12,7 +12,7 @@
 /* Limits for numbers in files, far above any use: memory is taken in proportion. */
 enum { COPIES_MOST = 1 << 16, CLASSES_MOST = 1 << 24 };
 
-/* A whole number from 0 to most; -1: it is none. */
+/* The value if it is a whole number from 0 to `most`, else -1. */
 static int64_t whole(const flow_json *value, int64_t most)
 {
   return flow_json_is_number(value) && value->number >= 0 && value->number <= (double)most ? (int64_t)value->number : -1;
@@ -69,15 +69,15 @@ static flow_tensor *joined(flow_operation_call *call, flow_tensor *const *list, 
   return call->e.status == FLOW_OK ? result : NULL;
 }
 
-/* `count` copies of x joined along an axis: one concat that reads x `count` times. count -1 fails: that is what whole()
- * says of a number that is none. */
+/* `count` copies of x joined along an axis: one concat that reads x `count` times. count -1 fails: it is what whole() returns for an
+ * invalid number. */
 static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t count, int axis)
 {
   void *block;
   if (!x) return NULL;
   if (count == 0) return flow_operation_part(call, x, axis, 0, 0);
   if (count < 0 || count > COPIES_MOST)
-    return flow_operation_fail(call, FLOW_UNSUPPORTED, "a number of repetitions is none from 0 to %d", COPIES_MOST);
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "the number of repetitions must be from 0 to %d", COPIES_MOST);
   flow_status status = flow_alloc(sizeof x * (size_t)count, &block);
   if (status != FLOW_OK) return flow_express_keep(E, status, NULL);
   flow_tensor **list = block;
@@ -357,7 +357,7 @@ static int dtype_option(flow_operation_call *call, int initial)
   return dtype;
 }
 
-/* An index that is no class gives a row of zeros. */
+/* An index outside of the classes gives a row of zeros. */
 flow_tensor *flow_operation_one_hot(flow_operation_call *call)
 {
   double count = flow_operation_number(call, "num_classes", 0);

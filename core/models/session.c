@@ -274,8 +274,8 @@ static int64_t capacity_for(int64_t rows)
 }
 
 /* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. An own runner
- * first, then an idle one. *plan is set where neither is there: the runner is then made without the lock, since that
- * takes memory and time. With the lock held. Counts the caller among those who run. */
+ * first, then an idle one. If there is neither, *plan is set and the runner is made without the lock, since that takes memory and time.
+ * With the lock held. Counts the caller among those who run. */
 static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step *step, int64_t rows, flow_plan **plan,
                         int64_t *capacity, flow_runner **out)
 {

@@ -31,10 +31,10 @@ typedef struct flow_runner {
 typedef flow_status flow_step_tracer(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *operands, int count,
                                      flow_plan **plan);
 
-/* What all callers of one model share: its lock, the steps that were traced, and runners that nobody uses now. */
+/* What all callers of one model share: its lock, the steps that were traced, and runners that are idle. */
 typedef struct flow_sharing flow_sharing;
 flow_status flow_sharing_new(flow_sharing **out);
-void        flow_sharing_release(flow_sharing *sharing);      /* NULL is fine; nobody is in */
+void flow_sharing_release(flow_sharing *sharing); /* NULL is allowed; no call may be in progress */
 
 /* Waits until the weights may be read, by any number of callers, or written, by one. Fails if the context (NULL: nobody's) is interrupted
  * while it waits, or if this process was forked while another thread wrote: then the weights are those of a step half done. */

@@ -47,7 +47,7 @@ const char *const *flow_part_input_names(const flow_model_part *part);
 int              flow_find_input_name(const char *const *names, const char *name, int entry);
 /* The name of argument `position` of a call, from 0, in name[]: inputs that are entries of one list are one argument. NULL: no more. */
 const char      *flow_input_name_at(const char *const *names, int position, char name[64]);
-/* How many states a recurrent layer or a cell has; 0: it is neither. Which of both it is. */
+/* How many states a recurrent layer or a cell has; 0 for other parts. And whether it is a cell. */
 int              flow_part_states(const flow_model_part *part);
 int              flow_part_is_cell(const flow_model_part *part);
 /* A layer or a wrapper for named inputs, or for one without a name. */

@@ -47,7 +47,7 @@ void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, in
 /* One op with one output; b and c are NULL when it takes fewer inputs. */
 flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes);
 
-/* A scalar in the dtype of `like`. It is made anew by each call and is concrete in a trace, too, where it becomes a constant of the op that
+/* A scalar in the dtype of `like`. Each call makes a new tensor. It is concrete in a trace, too, where it becomes a constant of the op that
  * reads it. */
 flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value);
 /* This one and the three after it return x itself where there is nothing to do, and after a failure, when x may be NULL. */

@@ -7,8 +7,8 @@
 enum { LEVELS = 15, BLOCK = 64 };        /* 16384 parts; elements of a term: all of them fit the first cache and a small stack */
 
 /* Elements [begin, begin + count) of the sum, count at most BLOCK. waiting[k] is the sum of the last 2^k parts that wait for their
- * neighbours, in its own memory or in that of a part; part r is added as often as the number r ends in ones. A number of parts that is
- * no power of two leaves several sums, of which the smaller ones are added first. sum may be one of the parts, since a block is read
+ * neighbours, in its own memory or in that of a part; part r is added as often as the number r ends in ones. Unless the number of parts is
+ * a power of two, several sums are left in the end; the smaller ones are added first. sum may be one of the parts, since a block is read
  * before it is written. */
 #define ADD_PAIRWISE(name, type)                                                                        \
   static void name(const void *const *parts, int parts_count, type *sum, int64_t begin, int count)      \

@@ -38,7 +38,7 @@ flow_status flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step,
 
 void flow_sequence_write(const flow_sequence *sequence, int64_t i, int dtype, void *element)
 {
-  /* The element is an int64; on the way to it i * by may be none, and wraps. */
+  /* The element fits into an int64, but i * by may not: it wraps, and so does the sum, to the right result. */
   int64_t whole = sequence->whole ? (int64_t)((uint64_t)sequence->first + (uint64_t)i * (uint64_t)sequence->by) : 0;
   double number = sequence->whole ? (double)whole : sequence->start + (double)i * sequence->step;
   if (sequence->whole && dtype == FLOW_INT64) flow_convert_from_int64(dtype, &whole, element, 1, 1);

@@ -138,7 +138,7 @@ static void add_number(numbers *into, int dtype, uint64_t bits)
   if (into->count < INT_MAX) into->count++;
 }
 
-/* Bytes at the end that are no whole number are left aside. */
+/* Bytes at the end that are too few for a number are ignored. */
 static void add_fixed(numbers *into, int dtype, int width, flow_bytes bytes)
 {
   uint64_t bits;

@@ -194,7 +194,7 @@ flow_status flow_event_writer_close(flow_event_writer *writer)
   return status;
 }
 
-/* Writes and closes first, if that was not done; a failure of it has nobody to be told to. */
+/* Writes and closes first, if that was not done; a failure of that is lost, since this function returns nothing. */
 void flow_event_writer_release(flow_event_writer *writer)
 {
   if (!writer || writer->magic != WRITER_MAGIC) return;

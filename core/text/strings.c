@@ -188,8 +188,8 @@ static flow_status split_at_blanks(flow_token_list *list, int64_t begin, int64_t
   return FLOW_OK;
 }
 
-/* Bytes of the UTF-8 character at s, of which `left` are there; *valid 0: they are none, and stand for one U+FFFD (Unicode 15, 3.9, table
- * 3-7 and the practice of maximal subparts). */
+/* Bytes of the UTF-8 character at s, of which `left` are there; *valid 0: they are not UTF-8 and stand for one U+FFFD (Unicode 15, 3.9,
+ * table 3-7 and the practice of maximal subparts). */
 static int64_t character_size(const unsigned char *s, int64_t left, int *valid)
 {
   unsigned char c = s[0], low = 0x80, high = 0xbf;
@@ -210,8 +210,8 @@ static int64_t character_size(const unsigned char *s, int64_t left, int *valid)
   return size;
 }
 
-/* Bytes that are no UTF-8 become a U+FFFD each time, whose bytes are appended. That may move the list's bytes, which are therefore looked
- * up anew for each character; `end` is a position, and stays. */
+/* Each sequence of bytes that is not UTF-8 becomes a U+FFFD, which is appended to the list's bytes. Appending may move them, so that they
+ * are looked up again for each character; `end` is a position and stays valid. */
 static flow_status split_into_characters(flow_token_list *list, int64_t begin, int64_t end)
 {
   for (int64_t i = begin, size; i < end; i += size) {

@@ -5,7 +5,7 @@
 #include "autodiff/apply.h"
 #include "train/optimizer.h"
 
-enum { BUCKET_BYTES = 4 << 20 };       /* where nobody said how many: large enough for the network's speed, small enough for several */
+enum { BUCKET_BYTES = 4 << 20 }; /* the default: large enough for the network's speed, small enough for several buckets */
 
 typedef struct buckets {
   flow_context       *context;

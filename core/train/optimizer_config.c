@@ -52,7 +52,7 @@ flow_json *flow_optimizer_config_json(const flow_optimizer *optimizer)
 /* ---- in ------------------------------------------------------------------------------------------------------------------- */
 
 /* {"class_name": ..., "config": {...}}: the class and, as arguments, the config without the member `apart`, which comes back by
- * itself (NULL: there is none). */
+ * itself (NULL if it has none). */
 static flow_status read_object(const flow_json *object, const char *apart, const char **class_name, flow_arguments **arguments,
                                const flow_json **separate)
 {

@@ -222,7 +222,7 @@ static flow_status check_gradient(const flow_optimizer *optimizer, const flow_te
   return FLOW_OK;
 }
 
-/* What gradients are divided by first: the loss scale, or else loss_scale_factor; NULL: neither. New reference. */
+/* What gradients are divided by first: the loss scale, else loss_scale_factor. New reference; NULL if there is neither. */
 static flow_status loss_divisor(flow_context *context, const flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor **out)
 {
   *out = NULL;
@@ -231,7 +231,7 @@ static flow_status loss_divisor(flow_context *context, const flow_optimizer *opt
   return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
 }
 
-/* Of one that was begun by half, too: what is not there is NULL. NULL is fine. */
+/* Also releases an update whose construction failed: members that were not made are NULL. NULL is allowed. */
 void flow_update_release(flow_update *all)
 {
   if (!all) return;

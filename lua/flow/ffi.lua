@@ -237,7 +237,8 @@ local clock = type(os) == "table" and os.clock or function() return 0 end      -
 local slack, last_collection = LEAST_SLACK, clock()
 local limit = slack
 
--- A full collection of all but what is kept for a call; sets the limit anew. Tensors in garbage are released here, by their __gc.
+-- A full collection of all but what is kept for a call; the limit of live bytes is set again after it. Tensors in garbage are released
+-- here, by their __gc.
 function native.collect_others()
   local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
   local started = clock()

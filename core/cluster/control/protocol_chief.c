@@ -43,7 +43,7 @@ int flow_protocol_is_task(const flow_protocol *protocol, int connection)
   return protocol->self == 0 ? find_peer(protocol, connection) > 0 : connection == protocol->connection;
 }
 
-/* Its place; -1: that connection is none. */
+/* The place of the connection in the list of strangers; -1: it is not in it. */
 static int find_stranger(const flow_protocol *protocol, int connection)
 {
   for (int i = 0; i < protocol->stranger_count; i++) {

@@ -57,7 +57,7 @@ static flow_status read_open_file(int descriptor, const char *path, flow_secret 
   return status;
 }
 
-/* O_NONBLOCK: a pipe under that path must not hold up the start; it is no regular file, and refused. */
+/* O_NONBLOCK: a pipe under that path must not hold up the start; it is refused, since it is not a regular file. */
 flow_status flow_secret_read(const flow_environment *environment, flow_secret *out)
 {
   const char *text = get(environment, "FLOW_SECRET"), *path = get(environment, "FLOW_SECRET_FILE");

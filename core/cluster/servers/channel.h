@@ -54,8 +54,8 @@ flow_status flow_channel_new(int descriptor, int dialed, const flow_control_func
 void        flow_channel_release(flow_channel *channel);           /* closes at once; NULL is fine */
 /* What to poll for. */
 short       flow_channel_events(const flow_channel *channel);
-/* After poll: greets, sends and receives what can be. A failure says why the channel is of no use any more. FLOW_IO_ERROR: the other
- * end has gone; FLOW_CORRUPT_DATA: what it sends is no message. */
+/* After poll: greets, sends and receives what can be. After a failure the channel cannot be used any more. FLOW_IO_ERROR: the other end has
+ * gone; FLOW_CORRUPT_DATA: it sent an invalid message. */
 flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secret);
 int         flow_channel_is_open(const flow_channel *channel);
 /* Whether all that was sent has left this process. */

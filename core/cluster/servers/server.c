@@ -308,7 +308,7 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
   return FLOW_OK;
 }
 
-/* Also of peers that are there already; what is no number of bytes means no limit. */
+/* Also applies to peers that are connected already. A negative value, NaN, and 2^53 or more mean no limit. */
 void flow_server_limit(flow_server *server, double bytes)
 {
   server->most = bytes >= 0 && bytes < 0x1p53 ? (int64_t)bytes : (int64_t)1 << 53;

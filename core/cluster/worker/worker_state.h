@@ -30,7 +30,7 @@ struct flow_worker {
   double             timeout;                   /* seconds */
   double             progress;                  /* the step that was told last; generations count otherwise (flow_worker_rejoin) */
   flow_control      *control;                   /* NULL: a single worker */
-  /* Opened anew in each generation, on the program's thread; MPI's comes from worker_launched.c where the launcher alone knows the
+  /* Each generation opens a new one, on the program's thread; MPI's comes from worker_launched.c where the launcher alone knows the
    * tasks. */
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */

@@ -212,7 +212,7 @@ static const flow_dataset_class class = {
 /* FLOW_PARALLEL_READS: as many as TensorFlow starts with when it is to find out (AUTOTUNE). */
 enum { MOST_PARALLEL_READS = 1024, FLOW_PARALLEL_READS = 4 };
 
-/* Paths are part of the identity, each ended by a number that is no byte. */
+/* Paths are part of the identity. A number above 255 marks the end of each, so that it cannot be taken for a byte of the path. */
 static flow_status add_path(records *self, const char *path)
 {
   if (!path) return flow_fail(FLOW_INVALID_ARGUMENT, "TFRecordDataset: the path of a file is NULL");

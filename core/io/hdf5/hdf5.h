@@ -61,7 +61,7 @@ typedef struct flow_hdf5_object {
 flow_status flow_hdf5_damaged(const flow_hdf5_reader *reader, const char *reason);
 /* FLOW_UNSUPPORTED: "... has `found`, which Keras does not write; trusted = true reads it through libhdf5". */
 flow_status flow_hdf5_beyond(const flow_hdf5_reader *reader, const char *found);
-/* The same for what is not a tensor for libhdf5 either. */
+/* The same for an object that libhdf5 does not read as a tensor either. */
 flow_status flow_hdf5_refused(const flow_hdf5_reader *reader, const char *found);
 /* Reads the bytes at an address; take: into a new block. Both lower the budget. */
 flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, void *to);

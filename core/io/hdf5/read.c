@@ -196,7 +196,7 @@ static flow_status read_at(flow_hdf5_reader *reader, uint64_t address)
 /* ---- the file ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Finds the root group's object header. Versions 0 and 1 end with a link to it; 2 and 3 are shorter. Checksums of
- * versions 2 and 3 are not compared: a wrong address leads to something that is no object header. */
+ * versions 2 and 3 are not compared: at a wrong address there is no valid object header. */
 static flow_status read_superblock(flow_hdf5_reader *reader, uint64_t *root)
 {
   unsigned char block[SUPERBLOCK_BYTES + 4] = { 0 };

@@ -262,7 +262,7 @@ flow_status flow_shape_max_pool_gradient(int op, const flow_attributes *attribut
   return unpooled(op, attributes, g, &outputs[0]);
 }
 
-/* x {n, h, w, c}: the same with fewer rows and columns. Floats only, since a mean of integers is none. */
+/* x {n, h, w, c}: the same with fewer rows and columns. Floats only: the mean of integers is not an integer. */
 flow_status flow_shape_average_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
@@ -345,7 +345,7 @@ flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attr
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* One op makes dx, dw and db, since they read the same g; those that nobody needs are left out by the kernel, as nothing reads them. */
+/* One op makes dx, dw and db, since they read the same g; the kernel leaves out those that nothing reads. */
 flow_status flow_gradient_convolution(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0], *w = step->inputs[1];

@@ -125,7 +125,7 @@ static const shadow *find_shadow(const shadows *all, const flow_tensor *t, const
   return NULL;
 }
 
-/* By insertion: behind those of other blocks of memory, and among those of its own by address. */
+/* By insertion, sorted by address within each block of memory; a new block comes last. */
 static flow_status add_shadow(shadows *all, shadow s)
 {
   FLOW_TRY(flow_grow(&all->list, sizeof s, all->count + 1, &all->capacity));

@@ -35,7 +35,7 @@ static int is_float_node(const flow_graph *graph, const flow_node *node)
   return fits_register(graph, node->outputs[0]);
 }
 
-/* A node as a chain of one step; 0 if it is none. */
+/* A node as a chain of one step; 0 if its op cannot be part of a chain. */
 static int as_chain(const flow_graph *graph, const flow_node *node, chain *c)
 {
   memset(c, 0, sizeof *c);

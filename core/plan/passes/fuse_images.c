@@ -33,7 +33,7 @@ static const flow_node *maker(const flow_fusion *f, int value, int op)
   return v->kind == FLOW_VALUE_RESULT && f->graph->nodes[v->node].op == op ? &f->graph->nodes[v->node] : NULL;
 }
 
-/* What a product multiplies with a number: *scale; -1: it is none, or one of other numbers. */
+/* The operand that a product multiplies with a number, *scale; -1: it is not a product, or has no such number. */
 static int factor_of(const flow_fusion *f, const flow_node *product, double *scale)
 {
   for (int side = 0; product && side < 2; side++) {

@@ -97,7 +97,7 @@ static int64_t product_size(const fusion *f, int gradient, int summed)
 /* The flat gradient of an update as the gradients that it is packed of, through sums over replicas. */
 typedef struct leaves { int *values; int count, capacity, summed; } leaves;
 
-/* Appends the inputs of a pack that nothing else reads. 0: it is none. */
+/* Appends the inputs of a pack that nothing else reads. 0: `value` is not such a pack. */
 static int add_leaves(const fusion *f, int value, leaves *l, flow_status *status)
 {
   const flow_node *pack = maker(f, value, FLOW_OP_pack);

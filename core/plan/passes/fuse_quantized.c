@@ -16,8 +16,8 @@
 
 #include "plan/passes/fusion.h"
 
-/* The pass over one graph. uses[value]: readers among live nodes and outputs, kept up to date on the way, as nodes whose result nobody
- * reads any more are not looked at. same[value], of the first `values`: what is read in its place. */
+/* The pass over one graph. uses[value]: readers among live nodes and outputs, kept up to date by the pass, since nodes whose results are
+ * not read any more are skipped. same[value], of the first `values`: what is read in its place. */
 typedef struct fusion { flow_graph *graph; const char *live; int *uses, *same; int values; } fusion;
 
 static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
@@ -243,7 +243,7 @@ static flow_status sink_reshape(fusion *f, int index)
   return FLOW_OK;
 }
 
-/* What is tried at a node of each op, after its operands' reshapes were moved behind it. */
+/* What is tried at a node of each op, after reshapes of its operands were moved to its result. */
 static const struct { int op; flow_status (*fuse)(fusion *f, int *index); } patterns[] = {
   { FLOW_OP_mul, fold_affine }, { FLOW_OP_add, fold_affine }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_quantize, fuse_quantize },
 };

@@ -2,9 +2,9 @@
  * processes, of all their groups. See device_exchange.c.
  *
  * Every device has a second queue that carries the sums, so that what does not need them goes on; the two follow each other inside of
- * one recording. All members enqueue the same sums in the same order, each by its own thread; nobody waits for them. A device that waits
- * for one that will not come waits until its communicator is aborted; then the sum is none, and the votes of the step (accelerator.h)
- * keep it from being made. */
+ * one recording. All members enqueue the same sums in the same order, each by its own thread, and no thread waits for a sum. A device whose
+ * peer does not come waits until its communicator is aborted. The sum is invalid then, and the votes of the step (accelerator.h) keep the
+ * step from being committed. */
 #ifndef FLOW_RUN_DEVICE_DEVICE_EXCHANGE_H
 #define FLOW_RUN_DEVICE_DEVICE_EXCHANGE_H
 

@@ -25,7 +25,7 @@ function ModelDirectory:init(folder, frequency, most, export, options)
   self._export, self._learnt = export, false
 end
 
--- _learnt: this run has made at least one checkpoint, so that model.keras is to be written anew.
+-- _learnt: this run has made at least one checkpoint, so that model.keras has to be written again.
 function ModelDirectory:_save(run)
   self._learnt = true
   BackupAndRestore._save(self, run)

@@ -9,7 +9,7 @@
 --   FLOW_MODULES            with many tasks: a descriptor of lua/flow's modules, translated once (launch_modules.lua)
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
 --   FLOW_MIN_WORKERS        with --min-workers
---   FLOW_LAUNCHED           that nobody is started again once the chief is done
+--   FLOW_LAUNCHED           tasks are not started again once the chief is done
 -- Under mpirun only FLOW_THREADS and FLOW_STATUS_PORT: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks
 -- bind their addresses themselves.
 
@@ -52,7 +52,7 @@ signal if one ended it.
 
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
-local UNSAID = -math.huge      -- nobody said how many workers
+local UNSAID = -math.huge      -- --workers was not given
 local DEFAULTS = {
   workers = UNSAID, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
   status_port = "", log_dir = "", start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", output = "auto",

@@ -211,8 +211,8 @@ local function run(host, list)
   return interactive(host)
 end
 
--- 130 (143) where an interrupt (SIGTERM) cut a fit short and the script came to its end all the same: nobody shall
--- take what it has saved for the result of a whole training. A script that knows better says os.exit(0).
+-- 130 (143) where an interrupt (SIGTERM) cut a fit short and the script came to its end all the same: what it has saved is not the result
+-- of a whole training. A script for which that is a success calls os.exit(0).
 local function code_at_end(code)
   return code == 0 and (native.preempted() and PREEMPTED or registry["flowlua.cut"] and 130) or code
 end

@@ -39,7 +39,8 @@ local function names_of(model, given, count)
   return names
 end
 
--- The positions of a list of numbers, the largest first, NaN last: a comparison of which both ways are false is no order for table.sort.
+-- The positions of a list of numbers, the largest first, NaN last: table.sort needs a consistent order, and comparisons with NaN are false
+-- both ways.
 local function ranked(row)
   local order = {}
   for i = 1, #row do order[i] = i end

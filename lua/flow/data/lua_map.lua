@@ -70,7 +70,7 @@ local function look(what, dataset, f)
   end
   pass:close()
   if specs then return specs, own end
-  -- There are no elements: it is learnt from empty texts and zeros, if the function takes them.
+  -- There are no elements: the structure is learnt from empty texts and zeros, if the function takes them.
   local ok, values, found = pcall(results_of, what, dataset, f, elements.blank(dataset._specs))
   if ok then return elements.specs_of_values(values), found end
   return dataset._specs, dataset._structure

@@ -47,7 +47,7 @@ local function kind_of(name, values)
   return kind or "int64"
 end
 
--- The number of an entry, for a feature of this kind; raises if it is none.
+-- The number of an entry, for a feature of this kind; raises for any other value.
 local function check_number(name, value, kind)
   if not is_number(value) then raise("write_example: feature %q is %s, it holds %s", name, kind, errors.describe(value)) end
   if kind == "int64" and not is_whole(value) then

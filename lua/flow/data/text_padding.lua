@@ -1,7 +1,7 @@
--- text_padding.lua: padded_batch with texts of one's own in the place of "": padding_values = "<pad>".
+-- text_padding.lua: padded_batch with another text than "": padding_values = "<pad>".
 --
--- C pads texts with empty ones. So each component that is padded with a text of one's own gets a component of ones beside it, which C pads
--- with zeros; where these are zeros afterwards the text is put in.
+-- C pads texts with empty ones. So each component that is padded with another text gets a component of ones beside it, which C pads with
+-- zeros; where it is zero afterwards, the text is put in.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"

@@ -5,7 +5,7 @@ local job_of = require "flow.jobs.job"
 
 local cloud = {}
 
--- What neither service does for a job.
+-- Reports what none of the services does for a job.
 function cloud.check(job, report, service)
   if not job.module then job_of.check_images(job, report) end
   if job.options.engine == "mpi" then report:error("--engine", "%s starts no mpirun: --engine ring", service) end

@@ -4,7 +4,7 @@ local mounts = {}
 
 local SCHEMES = { gs = "/gcs/", s3 = "/s3/", oss = "/oss/" }      -- where a bucket is without another path: as Vertex AI has it
 
--- "SOURCE:PATH[:ro]" as { kind =, source =, path =, read_only =, ... }, nil for a text that is none of the forms.
+-- "SOURCE:PATH[:ro]" as { kind =, source =, path =, read_only =, ... }, nil for a text of another form.
 local function read_one(text)
   local read_only = text:find ":ro$" ~= nil
   text = text:gsub(":ro$", "")
@@ -25,7 +25,7 @@ local function read_one(text)
   if source then return { kind = "path", source = source, path = target, read_only = read_only } end
 end
 
--- The mounts of all --mount texts, in order; what is none, and a second mount at a path, is reported and left out.
+-- The mounts of all --mount texts, in order. Texts of another form and second mounts at a path are reported and left out.
 function mounts.read(list, report)
   local found, seen = {}, {}
   for _, text in ipairs(list) do

@@ -119,8 +119,8 @@ end
 local read_kind
 
 -- A map as a record: a table of its fields, with what is known about it under ABOUT (places, names). Fields that the record does not have,
--- and those that are said twice in two spellings, are reported; null counts as not said. nil where the node is no map, which is reported.
--- path: of the node, for messages.
+-- and those that are said twice in two spellings, are reported; null counts as not given. If the node is not a map, that is reported and
+-- the result is nil. path: of the node, for messages.
 local function read_record(context, node, record, path)
   if document.is_null(node) then return schema.empty(node.place, path) end
   if node.kind ~= "map" then return wrong(context, node, path ~= "" and path or record.title or "the configuration", "a map") end

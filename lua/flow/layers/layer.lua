@@ -277,7 +277,7 @@ local function run_call(self, inputs, list, training, call)
   local own = scopes.own()
   local before, was_open = own.training, own.training_is_open      -- of the call that runs in this coroutine; nil outside of all calls
   if before == nil then penalties.clear(self) end
-  local is_open = training == nil and (before == nil or was_open)      -- nobody said it: a layer may take its own default
+  local is_open = training == nil and (before == nil or was_open)      -- not given: a layer may take its own default
   if is_open and self._trains_alone then is_open, training = false, true end
   own.training_is_open = is_open or nil
   if training == nil then training = before or false end

@@ -147,7 +147,8 @@ local function special_tokens(self)
   return list
 end
 
--- The lines of a file, each a token. Raises for a line that is none: without it the numbers of all tokens after it would be others.
+-- The lines of a file, each a token. Raises for a line that is not a token: if it were left out, all tokens after it would get other
+-- numbers.
 local function read_lines(self, path)
   local ok, text = pcall(require("flow.io").read_file, path)
   if not ok then

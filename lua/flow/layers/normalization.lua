@@ -51,7 +51,7 @@ local function merge(total, mean, variance, count)
   return { mean = new, variance = old_part + (variance + (mean - new):square()) * weight, count = all }
 end
 
--- The positions of the axes that are kept, of an input with so many: { [3] = true }.
+-- The positions of the axes that are kept, of an input of this rank: { [3] = true }.
 local function kept_axes(layer, rank)
   local kept, axes = {}, layer._axes
   if type(axes) == "number" then axes = { axes } end

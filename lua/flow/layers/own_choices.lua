@@ -24,7 +24,7 @@ local out = native.out("flow_layer")
 
 local KINDS = { initializer = C.FLOW_CHOICE_INITIALIZER, regularizer = C.FLOW_CHOICE_REGULARIZER, constraint = C.FLOW_CHOICE_CONSTRAINT }
 
--- The name of an activation of the library that is given as a function, flow.relu; nil: it is none.
+-- The name of the library's activation that this function is, such as flow.relu; nil for any other function.
 local function activation_name(f)
   local entry = signature.entries[f]
   local name = entry and entry.title and entry.title:match "([%w_]+)$"

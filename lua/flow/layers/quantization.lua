@@ -91,7 +91,7 @@ local function restore_one(layer, record, path)
   quantization.set(layer, given and "QUANTIZED" or "QUANTIZED_BY_ROW", given and given[1], given and given[2])
 end
 
--- The layers inside of a wrapper, by their order; entries that are no tables are not quantized.
+-- The layers inside of a wrapper, by their order. An entry that is not a table stands for a layer that is not quantized.
 local function restore_inside(layer, list, path)
   local inside = quantization.layers(layer)
   if type(list) ~= "table" or #list ~= #inside then

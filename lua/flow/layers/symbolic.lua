@@ -87,8 +87,8 @@ end
 
 ---- calls -----------------------------------------------------------------------------------------------------------------------
 
--- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules. is_open: nobody says whether it is
--- training, so that a layer may take its own default.
+-- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules. is_open: training is not given, so
+-- that a layer may take its own default.
 local function in_scratch_trace(f, is_open)
   local own = scopes.own()
   local before, was_open = own.scratch_trace, own.training_is_open

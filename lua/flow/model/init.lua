@@ -223,7 +223,7 @@ local function set_graph(self, inputs, outputs, names_of_inputs, names_of_output
 end
 
 -- Calls the layers on tensors for the inputs of the plans; returns the output, or a list of them. training: of this call, which then holds
--- for all calls in the graph. Where nobody says whether it is training (training_is_open) each call has what it was given in the graph.
+-- for all calls in the graph. If training is not given (training_is_open), each call has the value that it was given in the graph.
 local function run_graph(self, list, training)
   local inputs, host, open = host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
   if #list ~= #inputs then

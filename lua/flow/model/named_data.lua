@@ -41,8 +41,8 @@ function named.flattened(value, is_tensor)
   return list, form
 end
 
--- What flow.Model(inputs, outputs, options) was given: outputs by name, flow.Model(x, { kind = a, price = b }), are no table of options.
--- is_tensor(value): whether it is an output.
+-- What flow.Model(inputs, outputs, options) was given: a table of outputs by name, flow.Model(x, { kind = a, price = b }), is not taken for
+-- options. is_tensor(value): whether it is an output.
 function named.of_graph(is_tensor, inputs, outputs, ...)
   local by_name, options = named.is(outputs), (...)
   for _, output in pairs(by_name and outputs or {}) do by_name = by_name and is_tensor(output) end

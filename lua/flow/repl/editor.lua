@@ -76,7 +76,7 @@ function editor.read(prompt)
 end
 jit.off(editor.read)
 
--- An entry of the history, which may have several lines; one of spaces only is none.
+-- Adds an entry to the history. It may have several lines; a text of spaces alone is not added.
 function editor.remember(text)
   if library and text:find("%S") then library.add_history(text) end
 end

@@ -369,7 +369,7 @@ function training.asked(model, results, return_dict)
   return #list == 1 and list[1] or list
 end
 
--- The method train_on_batch or test_on_batch. The metrics begin anew with each call, unlike in a fit.
+-- The method train_on_batch or test_on_batch. Unlike in a fit, each call resets the metrics first.
 local function on_batch(kind)
   takes "x?: data, y?: data, sample_weight?: given, class_weight?: gaps, { return_dict: boolean = true }"
   return function(self, x, y, weights, by_class, options)

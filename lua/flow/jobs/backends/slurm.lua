@@ -45,7 +45,7 @@ function slurm.check(job, report)
   if not job.name:find "^[%w_-]+$" then report:error("", "%q cannot be the name of a job", job.name) end
 end
 
--- hours:minutes:seconds, rounded up: 00:00:00 is no limit for Slurm.
+-- hours:minutes:seconds, rounded up: Slurm takes 00:00:00 as "no limit".
 local function clock(seconds)
   seconds = math.ceil(seconds)
   return ("%02d:%02d:%02d"):format(math.floor(seconds / 3600), math.floor(seconds / 60) % 60, seconds % 60)

@@ -29,8 +29,8 @@ local OPTIONS = "options opts opt o kwargs args arguments named config params ca
 for name in OPTIONS:gmatch "%S+" do FOR_OPTIONS[name] = true end
 
 -- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
--- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: what the call
--- says, or nil, where nobody said anything.
+-- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: as the call
+-- gives it; nil if it does not.
 function parameters.of_call(call, class)
   if not rawget(class, "in_lua") then return call end
   local names, named = names_of(call), {}
