@@ -7,6 +7,7 @@
 #include "modules.h"
 #include "rank.h"
 #include "remote.h"
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <luajit.h>
 #include <lualib.h>
@@ -126,9 +127,20 @@ static int run_protected(lua_State *L)
   return 1;
 }
 
+/* Opens /dev/null as what of standard input, output and error the caller has closed: else the next file that is opened, such as a
+ * checkpoint, would get that number, and what is printed would be written into it. */
+static void open_standard_descriptors(void)
+{
+  int opened;
+  do opened = open("/dev/null", O_RDWR);
+  while (opened >= 0 && opened <= STDERR_FILENO);
+  if (opened >= 0) close(opened);
+}
+
 /* Two forms never open Lua: --rank and --remote, which the launcher starts between itself and a task. */
 int main(int argc, char **argv)
 {
+  open_standard_descriptors();
   if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);
   if (argc == 2 && strcmp(argv[1], "--remote") == 0) return remote_run();
   lua_State *L = luaL_newstate();

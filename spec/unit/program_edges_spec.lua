@@ -39,6 +39,29 @@ describe("flowlua", function()
     assert.truthy(output:find("a.png: class 11 0, class 0 %-?nan\n"), output)
   end)
 
+  it("writes nothing of what it prints into files, whichever standard descriptors are closed", function()
+    local script = support.file("closed.lua", [[
+      local flow = require "flow"
+      flow.set_random_seed(1)
+      local model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(1) }
+      model:compile { optimizer = "sgd", loss = "mse" }
+      local file = io.open(arg[1] .. "/own", "w")
+      local log = flow.callbacks.CSVLogger(arg[1] .. "/log")
+      model:fit(flow.ones { 8, 4 }, flow.ones { 8, 1 }, { epochs = 2, verbose = 1, callbacks = { log } })
+      print "printed"
+      io.stderr:write "said"
+      file:close()]])
+    local rows
+    for _, closed in ipairs { "", "<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-" } do
+      local folder = support.folder()
+      support.run(("%s %s %s %s"):format(program, script, folder, closed))
+      assert.equal("", support.read(folder .. "/own"), closed)
+      local log = support.read(folder .. "/log")
+      rows = rows or log
+      assert.truthy(log == rows and log:find "^epoch,loss,val_loss\r\n0,[%d.]+,NA\r\n1,[%d.]+,NA\r\n$", closed .. ": " .. log)
+    end
+  end)
+
   it("bench and scaling name what they do not take", function()
     local output, code = support.run(program .. " bench mlp 2>&1")
     assert.equal(1, code)
