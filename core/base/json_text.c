@@ -7,52 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/float_state.h"
 #include "base/json.h"
 #include "base/memory.h"
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* the rounding of a double depends on at most 768 digits */
-
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The value of [-]digits[.digits][e[+-]digits], which read_number has checked. Written without a point, strtod does not ask the locale.
- * Digits beyond MOST_DIGITS are dropped, and the power of ten corrected. No sum overflows where a text has less than 2^30
- * digits. */
-static double number_of(const char *at, const char *end)
-{
-  char plain[MOST_DIGITS + 16];
-  int digits = 0, power = 0, exponent = 0, negative_exponent = 0, fraction = 0, used = 0;
-  if (*at == '-') plain[used++] = *at++;
-  for (; at < end && *at != 'e' && *at != 'E'; at++) {
-    if (*at == '.') fraction = 1;
-    else if (digits == 0 && *at == '0') power -= fraction;
-    else if (digits < MOST_DIGITS) plain[used++] = *at, digits++, power -= fraction;
-    else power += !fraction;
-  }
-  if (at < end) at++;
-  if (at < end && (*at == '-' || *at == '+')) negative_exponent = *at++ == '-';
-  for (; at < end; at++)
-    if (exponent < MOST_EXPONENT) exponent = exponent * 10 + (*at - '0');
-  if (digits == 0) plain[used++] = '0';
-  snprintf(plain + used, sizeof plain - (size_t)used, "e%d", power + (negative_exponent ? -exponent : exponent));
-  return strtod(plain, NULL);
-}
-
-/* The shortest text that stands for the number, with a point whatever the locale writes. The first digits to try: DBL_DIG finds every
+/* The shortest text that stands for the number. The first digits to try: DBL_DIG finds every
  * text of fewer digits, too, but writes 20 for 2e+01. 17 digits always give the number back (IEEE 754), so that the loop ends by then. */
 static void print_number(double value, int digits, char text[40])
 {
   for (; digits <= DBL_DECIMAL_DIG; digits++) {
-    snprintf(text, 40, "%.*g", digits, value);
-    char *point = text + strspn(text, "-0123456789");
-    if (*point && *point != 'e') {
-      char *rest = point + strcspn(point, "0123456789e");
-      *point = '.';
-      memmove(point + 1, rest, strlen(rest) + 1);
-    }
-    if (number_of(text, text + strlen(text)) == value) return;
+    flow_decimal_write(text, 40, "%.*g", digits, value);
+    if (flow_decimal_read(text, NULL, NULL) == value) return;
   }
 }
 
@@ -209,7 +179,7 @@ static flow_json *read_number(reader *r)
   if (r->status != FLOW_OK) return NULL;
   flow_json *json = block;
   json->kind = FLOW_JSON_NUMBER;
-  json->number = number_of(begin, r->at);
+  json->number = flow_decimal_read(begin, r->at, NULL);
   json->text = memcpy(json + 1, begin, length);
   return json;
 }

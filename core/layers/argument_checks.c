@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
 #include "base/names.h"
 #include "autodiff/composites.h"
 
@@ -76,28 +77,6 @@ static const char *parameter_names(const flow_argument *parameters, char *buffer
 
 /* ---- defaults ---------------------------------------------------------------------------------------------------------- */
 
-/* Reads a decimal number of a record ("-0.001", "1e-7"). strtod would follow the host's locale. Exact, since records hold
- * less than 2^53 digits and powers of ten up to 10^22 are doubles: one correctly rounded multiplication or division. */
-static double parse_number(const char **position)
-{
-  const char *p = *position;
-  int negative = *p == '-', exponent = 0;
-  double digits = 0, power = 1;
-  if (*p == '-') p++;
-  for (; *p >= '0' && *p <= '9'; p++) digits = digits * 10 + (*p - '0');
-  if (*p == '.')
-    for (p++; *p >= '0' && *p <= '9'; p++, exponent--) digits = digits * 10 + (*p - '0');
-  if (*p == 'e') {
-    int sign = p[1] == '-' ? -1 : 1, value = 0;
-    for (p += p[1] == '-' ? 2 : 1; *p >= '0' && *p <= '9'; p++) value = value * 10 + (*p - '0');
-    exponent += sign * value;
-  }
-  for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--) power *= 10;
-  *position = p;
-  double value = exponent < 0 ? digits / power : digits * power;
-  return negative ? -value : value;
-}
-
 /* The default of a parameter as a value; `numbers` has room for FLOW_MAX_RANK. */
 static argument_value default_value(const flow_argument *parameter, double *numbers)
 {
@@ -107,7 +86,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
   switch (parameter->type) {
     case FLOW_INTEGER: case FLOW_NUMBER:
       value.kind = VALUE_NUMBER;
-      value.number = parse_number(&initial);
+      value.number = flow_decimal_read(initial, NULL, &initial);
       break;
     case FLOW_BOOLEAN:
       value.kind = VALUE_BOOLEAN;
@@ -119,7 +98,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.numbers = numbers;
       value.rank = 1;
       while (*initial && value.count < FLOW_MAX_RANK) {
-        numbers[value.count++] = parse_number(&initial);
+        numbers[value.count++] = flow_decimal_read(initial, NULL, &initial);
         if (*initial) initial++;
       }
       value.dims[0] = value.count;

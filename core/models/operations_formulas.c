@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "flow.h"
 
 #define E (&call->e)
@@ -111,7 +112,7 @@ static term named(reader *r, const char *name)
   for (int i = r->name_count - 1; i >= 0; i--)
     if (strcmp(r->names[i].name, name) == 0) return r->names[i].value;
   double initial = 0;
-  if (accept(r, ':')) initial = strtod(r->at, (char **)&r->at);
+  if (accept(r, ':')) initial = flow_decimal_read(r->at, NULL, &r->at);
   return (term){ .number = flow_operation_number(r->call, name, initial) };
 }
 
@@ -143,7 +144,7 @@ static term factor(reader *r)
     accept(r, ')');
     return value;
   }
-  if (isdigit((unsigned char)*r->at)) return (term){ .number = strtod(r->at, (char **)&r->at) };
+  if (isdigit((unsigned char)*r->at)) return (term){ .number = flow_decimal_read(r->at, NULL, &r->at) };
   while (isalnum((unsigned char)*r->at) || *r->at == '_') {
     if (length < NAME_BYTES - 1) name[length++] = *r->at;
     r->at++;

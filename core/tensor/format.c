@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/decimal.h"
 #include "base/float_state.h"
 
 enum { PRECISION = 4, THRESHOLD = 1000, EDGE_ITEMS = 3, LINE_WIDTH = 75, WORD_SIZE = 64 };
@@ -30,28 +31,6 @@ typedef struct printer {
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------- */
 
-/* printf with a point, whatever the host's locale writes: format must use '#', so that there always is one. */
-static void print_number(char *word, const char *format, int digits, double value)
-{
-  snprintf(word, WORD_SIZE, format, digits, value);
-  char *point = word + strspn(word, "-0123456789");
-  char *rest = point + strcspn(point, "0123456789e");
-  *point = '.';
-  memmove(point + 1, rest, strlen(rest) + 1);
-}
-
-/* The value that the text stands for: without a point, strtod does not ask the locale. */
-static double read_number(const char *word)
-{
-  char plain[WORD_SIZE + 16];
-  const char *point = strchr(word, '.'), *exponent = strchr(word, 'e');
-  int whole = (int)(point - word);
-  int fraction = (int)(exponent ? exponent - point : (long)strlen(point)) - 1;
-  int power = exponent ? atoi(exponent + 1) : 0;
-  snprintf(plain, sizeof plain, "%.*s%.*se%d", whole, word, fraction, point + 1, power - fraction);
-  return strtod(plain, NULL);
-}
-
 /* The number as an element of that dtype has it. */
 static double round_to_dtype(int dtype, double value)
 {
@@ -63,7 +42,7 @@ static double round_to_dtype(int dtype, double value)
 
 static int reads_back(const char *word, int dtype, double value)
 {
-  return round_to_dtype(dtype, read_number(word)) == value;
+  return round_to_dtype(dtype, flow_decimal_read(word, NULL, NULL)) == value;
 }
 
 /* Adds one to the last digit of the number; 0 if that would need one more digit in front. */
@@ -87,7 +66,7 @@ static int print_digits(char *word, const char *format, int digits, int dtype, d
 {
   char above[WORD_SIZE];
   int exponent;
-  print_number(word, format, digits, value);
+  flow_decimal_write(word, WORD_SIZE, format, digits, value);
   if (reads_back(word, dtype, value)) return 1;
   if (fabs(frexp(value, &exponent)) != 0.5) return 0;
   strcpy(above, word);
