@@ -267,6 +267,7 @@ static flow_status apply_steps(flow_context *context, flow_tensor *const *inputs
   return FLOW_OK;
 }
 
+/* As one op where nothing else may see the steps, else step by step: the numbers are the same. */
 flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, int input_count, const flow_attributes *chain,
                              flow_tensor **out)
 {

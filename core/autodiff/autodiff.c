@@ -14,6 +14,7 @@
 #include "graph/variable.h"
 #include <string.h>
 
+/* One walk back over a trace. Arrays are as long as the values that existed before it. */
 typedef struct pass {
   flow_context *context;
   flow_graph   *graph;

@@ -132,6 +132,7 @@ typedef struct activation {
   flow_tensor *(*formula)(flow_expression *e, flow_tensor *x);
 } activation;
 
+/* Under all names that Keras has for them. A formula that is one op is that op's function. */
 static const activation activations[] = {
   { "linear", 1, linear },
   { "relu", 1, e_relu },

@@ -10,6 +10,7 @@
 #include "autodiff/eager.h"
 #include "tensor/mirrors.h"
 
+/* Inputs on the host go to the device of the others. An op without inputs runs where the context says. */
 flow_status flow_place_of_call(flow_context *context, int op, flow_tensor *const *inputs, int input_count, flow_place **out)
 {
   int device = -1;
@@ -35,6 +36,8 @@ typedef struct device_run {
   flow_tensor **ready;            /* the inputs as the kernel gets them; references */
 } device_run;
 
+/* Kernels of devices take contiguous operands, unless the op's record says STRIDED. *out: a new reference, to the tensor itself if it is
+ * contiguous. */
 flow_status flow_pack_at(flow_context *context, flow_tensor *tensor, flow_tensor **out)
 {
   static const flow_attributes none;

@@ -5,6 +5,7 @@
 
 #define flow_gradient_NONE NULL      /* NONE in the column of gradients, after pasting */
 
+/* From the column of ops.def, so that the build fails if the rule of an op is missing. */
 static const flow_gradient_rule rules[FLOW_OP_COUNT] = {
 #define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
   flow_gradient_##gradient,

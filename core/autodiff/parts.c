@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Takes the reference, also after a failure. Parts of one value are a list, the latest first. */
 flow_status flow_parts_add(flow_parts *parts, int value, flow_tensor *gradient, const flow_attributes *attributes)
 {
   flow_status status = flow_grow(&parts->list, sizeof *parts->list, parts->count + 1, &parts->capacity);

@@ -6,6 +6,7 @@
 
 #include "graph/context.h"
 
+/* The gradient of a slice, which is one part of its input's gradient. Parts are added up when all readers of the input have been seen. */
 typedef struct flow_part {
   int             next;          /* part of the same value, -1: none */
   flow_tensor    *gradient;      /* a reference */

@@ -29,6 +29,7 @@ static int is_end(const flow_json *ends)
   return flow_json_is(ends, FLOW_JSON_LIST) && flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT);
 }
 
+/* Ends may be a tensor, a list of them, or lists of lists: their tensors in order. */
 int flow_file_end_count(const flow_json *ends)
 {
   const flow_json *item;

@@ -377,6 +377,7 @@ flow_status flow_model_save(const flow_model *model, const char *path)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Also of a model whose file was only half read: pointers that were not set are NULL. */
 static void release_program(flow_model_program *program)
 {
   for (int i = 0; i < program->call_count; i++) {
@@ -386,6 +387,7 @@ static void release_program(flow_model_program *program)
   flow_free(program->calls);
 }
 
+/* With all that is inside of it. The part's own memory belongs to the list that it is in. */
 static void release_part(flow_model_part *part)
 {
   for (int i = 0; i < part->part_count; i++) release_part(&part->parts[i]);

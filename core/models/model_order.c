@@ -69,6 +69,7 @@ static void set_depth(walk *w, int call, int depth)
   if (depth > own->depth) own->depth = depth;
 }
 
+/* Deepest first; among calls of one depth in the order in which Keras knows the layers, then of calls. */
 static int compare_places(const void *a, const void *b)
 {
   const place *p = a, *q = b;

@@ -31,6 +31,7 @@ static int compare_names(const void *a, const void *b)
   return order ? order : left->index - right->index;
 }
 
+/* by_name: the numbers of the parts, sorted by name, so that a name is found in few steps however many parts there are. */
 static flow_status order_names(flow_model_part *part)
 {
   void *block, *names;

@@ -44,6 +44,7 @@ const flow_json *flow_operation_option(const flow_operation_call *call, const ch
   return flow_json_is(value, FLOW_JSON_NULL) ? NULL : value;
 }
 
+/* initial: what an option that is missing or null stands for. */
 double flow_operation_number(flow_operation_call *call, const char *name, double initial)
 {
   const flow_json *value = flow_operation_option(call, name);

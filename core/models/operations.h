@@ -28,6 +28,7 @@ typedef struct flow_operation_call {
 
 typedef flow_tensor *(*flow_operation_rule)(flow_operation_call *call);
 
+/* A class of keras.ops or keras.operations that a file may name, as one line of a table. */
 struct flow_operation {
   const char         *class_name;      /* NULL: an operation that is one op or an activation, called after it */
   int                 operands;        /* tensors and numbers at the beginning of args; 0: one list of them */

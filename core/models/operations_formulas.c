@@ -153,6 +153,7 @@ static term factor(reader *r)
   return accept(r, '(') ? called(r, name) : named(r, name);
 }
 
+/* Left to right, as in C: the order decides how results are rounded. */
 static term product(reader *r)
 {
   term value = factor(r);

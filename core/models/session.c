@@ -63,6 +63,7 @@ static void release_step(flow_model_step *step)
   flow_free(step);
 }
 
+/* When the last reference to the model goes. NULL is allowed. */
 void flow_sharing_release(flow_sharing *sharing)
 {
   if (!sharing) return;

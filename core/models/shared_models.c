@@ -69,6 +69,7 @@ static flow_status find_or_load(flow_context *context, const char *path, flow_mo
   return flow_fail(FLOW_INVALID_STATE, "flow_model_share: %s was replaced each time while it was read", path);
 }
 
+/* *out: a new reference, or untouched after a failure. */
 flow_status flow_model_share(flow_context *context, const char *path, flow_model **out)
 {
   if (!context || !path || !out)

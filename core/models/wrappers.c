@@ -17,6 +17,7 @@
 
 /* ---- what rules share -------------------------------------------------------------------------------------------------- */
 
+/* FLOW_UNSUPPORTED, with the class and the name of the part in front. */
 flow_status flow_wrapper_fail(const flow_model_part *part, const char *format, ...)
 {
   va_list arguments;
@@ -84,6 +85,7 @@ int flow_part_is_cell(const flow_model_part *part)
   return part->kind == FLOW_PART_LAYER && part->layer->class->cell && flow_find_input_name(part->layer->class->input_names, "mask", 0) < 0;
 }
 
+/* Of a wrapper around cells: the states of all of them. */
 int flow_part_states(const flow_model_part *part)
 {
   int states = 0;

@@ -17,6 +17,7 @@ typedef struct flow_wrapper_call {
   flow_tensor          **outputs, **activity;       /* activity: as of flow_model_call_all */
 } flow_wrapper_call;
 
+/* A class of layers that hold other layers, as one line of a table in wrappers.c. */
 typedef struct flow_wrapper {
   const char        *class_name;
   const char *const *input_names;                   /* NULL: one input without a name */

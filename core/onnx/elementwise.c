@@ -232,6 +232,7 @@ FLOW_ONNX_RULE(softmax)
   flow_onnx_end(x);
 }
 
+/* One line an op: its rule above and the node that the rule makes first. */
 const flow_onnx_record flow_onnx_elementwise[] = {
   FLOW_ONNX(neg, plain, "Neg"),
   FLOW_ONNX(abs, plain, "Abs"),

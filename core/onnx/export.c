@@ -10,6 +10,7 @@
  * would make the file larger than the node that computes them. */
 enum { IR_VERSION = 8, OPERATORS = 18, MOST_COMPUTED = 65536 };
 
+/* Everything that the export made on the way. The graph is the caller's. */
 static void release(flow_onnx *x)
 {
   for (int i = 0; i < x->kept_count; i++) flow_free(x->kept[i]);
@@ -42,6 +43,7 @@ static void describe_value(flow_onnx *x, int field, const char *name, const flow
   for (int i = 0; i < 4; i++) flow_message_close(m);
 }
 
+/* Only results have a node; inputs, variables and constants are there anyway. */
 static void mark_value(const flow_graph *graph, int value, char *live)
 {
   const flow_value *v = &graph->values[value];

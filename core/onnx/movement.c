@@ -25,6 +25,7 @@ static int reduced_axes(const flow_onnx *x, const flow_node *node, flow_onnx_lay
   return count;
 }
 
+/* A reduction that drops axes has no channels axis any more that could be elsewhere. */
 static flow_onnx_layout layout_of_result(const flow_node *node, flow_onnx_layout layout)
 {
   return node->attributes.reduce.keepdims ? layout : FLOW_CHANNELS_LAST;

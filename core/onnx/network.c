@@ -127,6 +127,7 @@ static flow_tensor *resize_weights(flow_onnx *x, const flow_node *node, int64_t 
   return x->status == FLOW_OK ? flow_onnx_keep(x, weights) : NULL;
 }
 
+/* A copy with rows and columns exchanged, which the export keeps. */
 static flow_tensor *transposed(flow_onnx *x, flow_tensor *matrix)
 {
   flow_tensor *view = NULL, *copy = NULL;

@@ -16,6 +16,7 @@ int flow_onnx_dtype(int dtype)
   return dtypes[dtype];
 }
 
+/* The first failure counts: later ones follow from it. Returns NULL, the name of no value. */
 const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...)
 {
   va_list arguments;
@@ -39,6 +40,7 @@ const char *flow_onnx_keep_text(flow_onnx *x, const char *text)
   return copy;
 }
 
+/* Takes the reference, also after a failure: NULL then. */
 flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor)
 {
   if (x->status == FLOW_OK) x->status = flow_grow(&x->tensors, sizeof *x->tensors, x->tensor_count + 1, &x->tensor_capacity);
@@ -47,6 +49,7 @@ flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor)
   return NULL;
 }
 
+/* Whether the caller has given this name to an input or an output of the file. */
 int flow_onnx_is_given(const flow_onnx *x, const char *name)
 {
   for (int i = 0; i < x->input_count; i++)
@@ -56,6 +59,7 @@ int flow_onnx_is_given(const flow_onnx *x, const char *name)
   return 0;
 }
 
+/* Names that are made begin with "/" and end with a number that is used once, so that two of them never agree. */
 const char *flow_onnx_name(flow_onnx *x, const char *what)
 {
   char text[160];
@@ -79,6 +83,7 @@ void flow_onnx_begin(flow_onnx *x, const char *type, const char *const *inputs, 
   flow_message_text(&x->message, NODE_TYPE, type);
 }
 
+/* Closes the node that flow_onnx_begin opened. */
 void flow_onnx_end(flow_onnx *x)
 {
   if (x->status == FLOW_OK) flow_message_close(&x->message);

@@ -243,6 +243,7 @@ FLOW_ONNX_RULE(recurrent)
   if (last) without_axis(x, last, 0, flow_onnx_result(x, node, 1, FLOW_CHANNELS_LAST));
 }
 
+/* The rule reads further values than the node's inputs: those of the product that made x. */
 #define RECURRENT(op_, type_)                                                       \
   {                                                                                 \
     .op = FLOW_OP_##op_, .rule = rule_recurrent, .type = type_, .values = values_of \

@@ -137,6 +137,7 @@ flow_onnx_layout flow_onnx_layout_of(const flow_onnx *x, const flow_node *node)
   return first ? FLOW_CHANNELS_FIRST : FLOW_CHANNELS_LAST;
 }
 
+/* A new name for an output of a node, in the layout in which the rule writes it. */
 const char *flow_onnx_result(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout)
 {
   const char *name = flow_onnx_name(x, flow_op(node->op)->name);
@@ -144,6 +145,7 @@ const char *flow_onnx_result(flow_onnx *x, const flow_node *node, int output, fl
   return name;
 }
 
+/* A value may have a name in each layout; readers take the one that they need. */
 void flow_onnx_set(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout, const char *name)
 {
   x->names[layout][node->outputs[output]] = name;

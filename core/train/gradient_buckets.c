@@ -7,6 +7,7 @@
 
 enum { BUCKET_BYTES = 4 << 20 }; /* the default: large enough for the network's speed, small enough for several buckets */
 
+/* Gradients in the order of variables, and the sums that were made of them. */
 typedef struct buckets {
   flow_context       *context;
   flow_tensor *const *gradients;

@@ -122,6 +122,7 @@ static flow_tensor *clip(flow_expression *e, flow_tensor *p)
   return e_minimum(e, e_maximum(e, p, flow_express_number(e, p, epsilon)), flow_express_number(e, p, 1 - epsilon));
 }
 
+/* Axes of options count from 0, or from the end if negative; a value that is not one of them fails the expression, and 0 is returned. */
 int flow_express_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *x)
 {
   double given = flow_argument_number(options, "axis");
@@ -390,6 +391,7 @@ static const flow_argument tversky_options[] = { ALPHA("0.5"), { "beta", FLOW_NU
                                                  { "axis", FLOW_NUMBERS, "null", NULL }, FLOW_ARGUMENTS_END };
 static const flow_argument generalized_options[] = { { "q", FLOW_NUMBER, "0.5", NULL }, REDUCTION, FLOW_ARGUMENTS_END };
 
+/* Keras' names, options and order of arguments. A class NULL: Keras has only the function. */
 static const flow_loss records[] = {
   { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },
   { "categorical_crossentropy", "CategoricalCrossentropy", NULL, entropy_options, categorical_crossentropy },

@@ -9,6 +9,7 @@
 /* y_true and y_pred are concrete or symbolic; options are complete. Result borrowed from the expression. */
 typedef flow_tensor *(*flow_loss_formula)(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred);
 
+/* A loss or a metric as one line of a table (losses.c, metrics.c). */
 typedef struct flow_loss {
   const char          *name, *class_name;
   const char          *short_names;        /* separated by "|", or NULL */

@@ -31,6 +31,7 @@ typedef struct flow_formula {
 /* A number that an optimizer keeps once for all its variables, float32. */
 typedef struct flow_scalar_state { const char *name; double initial; } flow_scalar_state;
 
+/* One kind of optimizer: a file in core/train/optimizers. Either `formula` or `op` says how it updates. */
 typedef struct flow_optimizer_class {
   const char          *name, *default_name;   /* Keras' */
   const flow_argument *parameters;
@@ -72,6 +73,8 @@ typedef struct flow_exclusion {
   char          *name;
 } flow_exclusion;
 
+/* An optimizer with its state. Variables join when an update first sees them; their parameters and slots then lie together in arenas, so
+ * that an update is a few passes over flat memory. */
 struct flow_optimizer {
   const flow_optimizer_class *class;
   char           *name;

@@ -11,6 +11,7 @@
 typedef flow_arena arena;
 typedef flow_run run;
 
+/* Variables keep their memory as long as others hold them: the arena gives back its own references. NULL is allowed. */
 void flow_arena_release(arena *a)
 {
   if (!a) return;
@@ -211,6 +212,7 @@ static flow_status check_trains(const flow_optimizer *optimizer, const flow_vari
                    variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
+/* The state that is kept once for all variables, to where the next update runs. */
 flow_status flow_optimizer_move_scalars(flow_optimizer *optimizer, flow_place *place)
 {
   for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(flow_variable_move_to(optimizer->scalars[i], place));

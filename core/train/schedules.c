@@ -173,6 +173,7 @@ flow_schedule *flow_schedule_retain(flow_schedule *schedule)
   return schedule;
 }
 
+/* NULL is allowed. Optimizers share a schedule, each by a reference. */
 void flow_schedule_release(flow_schedule *schedule)
 {
   if (!schedule || --schedule->references > 0) return;

@@ -12,6 +12,7 @@
 
 struct flow_tensor;
 
+/* A class of schedules: a pure function of the step, so that workers and resumed runs have the same rates without exchanging them. */
 typedef struct flow_schedule_record {
   const char          *name;
   const flow_argument *parameters;       /* in Keras' order; the last is "name" */
@@ -22,6 +23,7 @@ typedef struct flow_schedule_record {
   flow_status        (*check)(const char *name, const flow_arguments *arguments);
 } flow_schedule_record;
 
+/* A schedule with its arguments. It does not change once it was made. */
 struct flow_schedule {
   _Atomic int                references;
   const flow_schedule_record *class;

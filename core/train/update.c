@@ -178,6 +178,7 @@ flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, 
   return FLOW_OK;
 }
 
+/* Writes `made`, or, if the guard of the step is 0, what the variable holds already. */
 flow_status flow_update_write_kept(const flow_update *all, flow_variable *variable, flow_tensor *made)
 {
   flow_tensor *kept = flow_tensor_retain(made);

@@ -24,6 +24,7 @@ static flow_status window_count(int op, const char *axis, int64_t size, int64_t 
   return FLOW_OK;
 }
 
+/* The same of pooling ops and of pools that a convolution fuses. */
 static flow_status check_window(int op, const int32_t size[2], const int32_t stride[2])
 {
   if (size[0] >= 1 && size[1] >= 1 && stride[0] >= 1 && stride[1] >= 1) return FLOW_OK;
@@ -43,6 +44,7 @@ static flow_status check_maximum_window(int op, const int32_t size[2], const int
 
 /* ---- shapes of convolutions -------------------------------------------------------------------------------------- */
 
+/* What every convolution needs of its attributes, whatever its operands are. Zeros are refused here: only kernels read them as defaults. */
 static flow_status check_convolution_attributes(int op, const flow_attributes *attributes)
 {
   static const char *const axes[2] = { "height", "width" };

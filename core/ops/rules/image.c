@@ -8,6 +8,7 @@
 
 enum { MOST_PIXELS = 1 << 24 }; /* along an axis: up to here a float counts them exactly */
 
+/* Sizes must be known: weights and taps are computed from them before any row is there. */
 static flow_status check_image(int op, const char *what, const flow_signature *x)
 {
   FLOW_TRY(flow_rule_float(op, what, x));

@@ -53,6 +53,7 @@ flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
+/* x {..., inputs}, w {inputs, units}, b {units} -> {..., units}: only the last axis of x is multiplied. */
 flow_status flow_shape_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {

@@ -95,6 +95,7 @@ typedef struct normalized {
   double count;
 } normalized;
 
+/* The attributes of sums over the normalized axes, which stay with size 1, and how many elements such a sum has. */
 static normalized normalized_of(const flow_gradient_step *step, const flow_tensor *y)
 {
   int axis = step->attributes->normalization.axis;

@@ -39,6 +39,7 @@ static flow_status check(int op, const sizes *s, const char *what, const flow_si
   return flow_rule_dims(op, what, x, rank, (int64_t[]){ a, b, c });
 }
 
+/* A state is {rows, units} in the dtype of the sequence. */
 static flow_status check_state(int op, const sizes *s, const char *what, const flow_signature *x)
 {
   return check(op, s, what, x, 2, s->rows, s->units, 0);
@@ -220,6 +221,7 @@ static flow_tensor *take(flow_expression *e, flow_tensor *x, int axis, int64_t b
   return flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes);
 }
 
+/* Two tensors, one after the other along an axis. */
 static flow_tensor *join(flow_expression *e, flow_tensor *a, flow_tensor *b, int axis)
 {
   return flow_express(e, FLOW_OP_concat, a, b, NULL, &(flow_attributes){ .axis = { axis } });

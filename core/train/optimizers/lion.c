@@ -24,6 +24,7 @@ static void update(flow_formula *f)
   f->slots[0] = mix(e, beta_2, momentum, f->gradient);
 }
 
+/* Keras refuses other values as well. */
 static flow_status check(const flow_arguments *arguments)
 {
   double beta_1 = flow_argument_number(arguments, "beta_1");
