@@ -95,8 +95,7 @@ describe("products in bfloat16", function()
     finally(function() flow.config.set_threads(0) end)
     for number = FIRST, FIFTH do
       local results
-      for threads = 1, 3 do
-        flow.config.set_threads(threads)
+      backend.by_threads(function(threads)
         flow.set_random_seed(number)
         local case = dense_step(number)
         if threads == 3 then
@@ -110,7 +109,7 @@ describe("products in bfloat16", function()
         for i = 1, threads == 3 and case.momentum > 0 and 2 or 3 do      -- a second step has a first one's momentum
           backend.identical(results[i], found[i], ("%s, %d threads, result %d"):format(case.label, threads, i))
         end
-      end
+      end)
     end
   end)
 

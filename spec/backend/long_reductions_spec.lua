@@ -89,11 +89,10 @@ describe("a long reduction", function()
       local case = random_case(number)
       local function reduce(t) return t[case.op](t, case.axes) end
       local eager, traced = reduce(case.packed), flow.fn(reduce)
-      for threads = 1, 3 do
-        flow.config.set_threads(threads)
+      backend.by_threads(function(threads)
         backend.identical(eager, reduce(case.packed), case.label .. (", %d threads"):format(threads))
         backend.identical(eager, traced(case.packed), case.label .. (", in a plan, %d threads"):format(threads))
-      end
+      end)
       if number % 10 == 0 then collectgarbage() end
     end
   end)

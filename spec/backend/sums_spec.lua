@@ -95,12 +95,11 @@ local function check_bits(case)
   dims[1] = dims[1] + case.more
   local fitting, roomy = flow.fn(sum), flow.fn(sum)
   roomy(flow.ones(dims, { dtype = case.dtype }))
-  for threads = 1, 3 do
-    flow.config.set_threads(threads)
+  backend.by_threads(function(threads)
     backend.identical(eager, sum(case.packed), case.label .. (", %d threads"):format(threads))
     backend.identical(eager, fitting(case.packed), case.label .. (", in a plan, %d threads"):format(threads))
     backend.identical(eager, roomy(case.packed), case.label .. (", with room for %d rows, %d threads"):format(dims[1], threads))
-  end
+  end)
 end
 
 describe("a random sum", function()

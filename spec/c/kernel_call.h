@@ -94,6 +94,29 @@ static inline double tensor_get(const test_tensor *t, int64_t i)
 /* Numbers that repeat from run to run. */
 static inline uint32_t next_random(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
 
+/* A whole number from `from` to `to`. */
+static inline int draw(uint32_t *state, int from, int to)
+{
+  return from + (int)(next_random(state) >> 8) % (to - from + 1);
+}
+
+/* Where the parts of a call are done in another order: part (start + i * step) % parts as the i-th one, forwards or backwards. */
+typedef struct part_order {
+  int64_t start, step;
+} part_order;
+static inline part_order draw_order(uint32_t *state, int64_t parts)
+{
+  int64_t start = draw(state, 0, (int)parts - 1);
+  return (part_order){ start, draw(state, 0, 1) ? 1 : parts - 1 };
+}
+
+/* How many cases a test draws: FLOW_CASES, or `usual`. */
+static inline int case_count(int usual)
+{
+  const char *text = getenv("FLOW_CASES");
+  return text ? atoi(text) : usual;
+}
+
 /* Multiples of 1/4 between -2 and 2: products and sums of thousands of them are exact in float32, so kernels must
  * agree to the last bit whatever their order of summation, and equal maxima are frequent. */
 static inline void tensor_fill_exact(test_tensor *t, uint32_t *state)

@@ -4,8 +4,6 @@
 #include "kernel_call.h"
 #include <stdio.h>
 
-static int draw(uint32_t *state, int from, int to) { return from + (int)(next_random(state) >> 8) % (to - from + 1); }
-
 enum { MOST_INPUTS = 5, MOST_OUTPUTS = 2 };
 
 typedef struct sample {
@@ -140,11 +138,11 @@ static void free_results(const sample *s, results *r)
 /* Each piece sees scratch memory full of NaN, with guards around what the kernel asked for. */
 static void run_pieces(const flow_kernel *kernel, flow_call *call, int64_t pieces, uint32_t *state)
 {
-  int64_t start = draw(state, 0, (int)pieces - 1), step = draw(state, 0, 1) ? 1 : pieces - 1;
+  part_order order = draw_order(state, pieces);
   for (int64_t i = 0; i < pieces; i++) {
     guarded scratch;
     call->scratch = guarded_alloc(&scratch, kernel->scratch_bytes ? kernel->scratch_bytes(call) : 0);
-    assert_int_equal(kernel->run_piece(call, (start + i * step) % pieces), FLOW_OK);
+    assert_int_equal(kernel->run_piece(call, (order.start + i * order.step) % pieces), FLOW_OK);
     guarded_check_and_free(&scratch);
   }
 }
@@ -177,8 +175,7 @@ static int64_t check_kernel(const flow_kernel *kernel, const sample *s, const ch
 static void pieces_do_not_change_a_bit(void **state)
 {
   (void)state;
-  const char *text = getenv("FLOW_CASES");
-  int count = text ? atoi(text) : 500, cut = 0, runs = 0;
+  int count = case_count(500), cut = 0, runs = 0;
   uint32_t random = 7;
   for (int number = 0; number < count; number++) {
     sample s;

@@ -6,11 +6,6 @@
 
 enum { MOST_INPUTS = 5, MOST_OUTPUTS = 3 };
 
-static int draw(uint32_t *state, int from, int to)
-{
-  return from + (int)(next_random(state) >> 8) % (to - from + 1);
-}
-
 typedef struct sample {
   int op, input_count, output_count;
   flow_attributes attributes;
@@ -89,11 +84,11 @@ static void run_rounds(const flow_kernel *kernel, flow_call *call, uint32_t *sta
 {
   int64_t rounds = kernel->rounds(call), parts = kernel->round_parts(call);
   for (int64_t round = 0; round < rounds; round++) {
-    int64_t start = draw(state, 0, (int)parts - 1), step = draw(state, 0, 1) ? 1 : parts - 1;
+    part_order order = draw_order(state, parts);
     for (int64_t i = 0; i < parts; i++) {
       guarded scratch;
       call->scratch = guarded_alloc(&scratch, kernel->scratch_bytes(call));
-      assert_int_equal(kernel->run_round(call, round, (start + i * step) % parts), FLOW_OK);
+      assert_int_equal(kernel->run_round(call, round, (order.start + i * order.step) % parts), FLOW_OK);
       guarded_check_and_free(&scratch);
     }
   }
@@ -123,8 +118,7 @@ static int check_kernel(const flow_kernel *kernel, const sample *s, const char *
 static void rounds_do_not_change_a_bit(void **state)
 {
   (void)state;
-  const char *text = getenv("FLOW_CASES");
-  int count = text ? atoi(text) : 200, runs = 0, cut = 0;
+  int count = case_count(200), runs = 0, cut = 0;
   uint32_t random = 11;
   for (int number = 0; number < count; number++) {
     sample s;

@@ -296,4 +296,13 @@ function backend.each(compare, expected, actual, count, what, ...)
   end
 end
 
+-- check(threads) with one, two and three threads, which have to give the same bits. The caller resets the number:
+-- finally(function() flow.config.set_threads(0) end).
+function backend.by_threads(check)
+  for threads = 1, 3 do
+    flow.config.set_threads(threads)
+    check(threads)
+  end
+end
+
 return backend

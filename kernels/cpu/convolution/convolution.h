@@ -85,6 +85,30 @@ typedef struct flow_taps {
   int passed_on;                        /* the outputs' lines are fetched before they are written */
 } flow_taps;
 
+/* One phase of an axis of the input gradient: the inputs whose positions are `number` modulo the stride. An input i is seen by tap k of
+ * output o if i + before = o stride + k dilation, so that a phase has the taps for which number + before - k dilation is a multiple of the
+ * stride: every (stride / common)-th from the lowest on, common being the greatest common divisor of stride and dilation. They are walked
+ * from the last one to the first, in which direction outputs ascend. */
+typedef struct flow_stride_phase {
+  int64_t taps, last, tap_step; /* how many, the last one, from one to the next; 0 taps: no output sees these inputs */
+  /* The output that sees the phase's first input through the last tap, which may be negative, and outputs from tap to tap. */
+  int64_t output, output_step;
+} flow_stride_phase;
+
+static inline flow_stride_phase flow_stride_phase_of(const flow_geometry *geometry, int axis, int64_t number)
+{
+  int64_t stride = geometry->stride[axis], dilation = geometry->dilation[axis], kernel = geometry->kernel[axis];
+  int64_t from = number + geometry->before[axis], common = stride, lowest = 0;
+  while (dilation % common || stride % common) common--;
+  flow_stride_phase phase = { .tap_step = stride / common, .output_step = dilation / common };
+  while (lowest < phase.tap_step && lowest < kernel && (from - lowest * dilation) % stride != 0) lowest++;
+  if (lowest == phase.tap_step || lowest >= kernel) return phase;
+  phase.taps = (kernel - lowest + phase.tap_step - 1) / phase.tap_step;
+  phase.last = lowest + (phase.taps - 1) * phase.tap_step;
+  phase.output = (from - phase.last * dilation) / stride;
+  return phase;
+}
+
 /* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */
 typedef struct flow_tap_range { int64_t first, step, count; } flow_tap_range;
 

@@ -67,22 +67,14 @@ static layout layout_of(const flow_call *call, int with_dx)
  * on the canvas, counted from the group's own position, the first of them is and how far apart they are. */
 typedef struct stride_phase { flow_tap_range taps; int64_t start, step; } stride_phase;
 
-/* With a stride, inputs whose positions are `number` modulo it form a phase. An input i is seen by tap k of output o if i + before = o
- * stride + k dilation, so that a phase has the taps for which number + before - k dilation is a multiple of the stride: every (stride /
- * common)-th from the lowest on, common being the greatest common divisor of stride and dilation. They are walked from the last to the
- * first, in which direction outputs ascend, dilation / common of them from tap to tap. count 0: no output sees these inputs. */
+/* The taps of flow_stride_phase_of(), last one first. count 0: no output sees these inputs. */
 static stride_phase phase_of(const layout *l, int axis, int64_t number)
 {
-  const flow_geometry *s = &l->s;
-  int64_t stride = s->stride[axis], dilation = s->dilation[axis], common = stride;
-  while (dilation % common || stride % common) common--;
-  int64_t tap_step = stride / common, first = 0;
-  while (first < tap_step && first < s->kernel[axis] && (number + s->before[axis] - first * dilation) % stride != 0) first++;
-  if (first == tap_step || first >= s->kernel[axis]) return (stride_phase){ .taps = { .count = 0 } };
-  int64_t count = (s->kernel[axis] - first + tap_step - 1) / tap_step, last = first + (count - 1) * tap_step;
+  flow_stride_phase phase = flow_stride_phase_of(&l->s, axis, number);
   return (stride_phase){
-    .taps = { .first = last, .step = -tap_step, .count = count }, .step = dilation / common,
-    .start = l->margin[axis] + (number + s->before[axis] - last * dilation) / stride,
+    .taps = { .first = phase.last, .step = -phase.tap_step, .count = phase.taps },
+    .step = phase.output_step,
+    .start = l->margin[axis] + phase.output,
   };
 }
 

@@ -133,20 +133,20 @@ flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t pi
  * taps: first, first - step, ... */
 typedef struct stride_phase { flow_depthwise_axis axis; int64_t first, step; } stride_phase;
 
-/* See phase_of in convolution/convolution_gradient.c. taps 0: no result saw these inputs, whose gradient is 0. */
+/* The taps of flow_stride_phase_of() as an axis of g. taps 0: no result saw these inputs, whose gradient is 0. */
 static stride_phase phase_of(const flow_geometry *s, int axis, int64_t number)
 {
-  int64_t stride = s->stride[axis], dilation = s->dilation[axis], common = stride, lowest = 0;
-  while (dilation % common || stride % common) common--;
-  stride_phase phase = { .step = stride / common };
-  phase.axis = (flow_depthwise_axis){ .source = s->out[axis], .result = (s->in[axis] - number + stride - 1) / stride, .stride = 1,
-                                      .step = dilation / common };
-  while (lowest < phase.step && lowest < s->kernel[axis] && (number + s->before[axis] - lowest * dilation) % stride != 0) lowest++;
-  if (lowest == phase.step || lowest >= s->kernel[axis]) return phase;     /* no result saw these inputs: no taps */
-  phase.axis.taps = (s->kernel[axis] - lowest + phase.step - 1) / phase.step;
-  phase.first = lowest + (phase.axis.taps - 1) * phase.step;
-  phase.axis.origin = (number + s->before[axis] - phase.first * dilation) / stride;
-  return phase;
+  flow_stride_phase phase = flow_stride_phase_of(s, axis, number);
+  return (stride_phase){
+    .axis = { .source = s->out[axis],
+              .result = (s->in[axis] - number + s->stride[axis] - 1) / s->stride[axis],
+              .taps = phase.taps,
+              .stride = 1,
+              .origin = phase.output,
+              .step = phase.output_step },
+    .first = phase.last,
+    .step = phase.tap_step,
+  };
 }
 
 /* shared: a row of zeros as long as the longer of x and g, then per phase and block the transposed taps. */

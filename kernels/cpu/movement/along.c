@@ -5,8 +5,8 @@
  * both are stable. Where only the first of a line are asked for, those of 32 bits are selected. cumsum: floats are added in double, so that
  * each sum is rounded once. */
 #include <math.h>
-#include "base/status.h"
 #include "cpu/cost.h"
+#include "cpu/index.h"
 #include "cpu/vector.h"
 #include "tensor/tensor.h"
 
@@ -357,21 +357,6 @@ const flow_kernel FLOW_KERNELS(cumsum)[] = { { .variant = "plain", .cost = cumsu
 
 /* ---- take_along ------------------------------------------------------------------------------------------------------------- */
 
-/* Index number k of the indices, of an axis of `size` elements, as a double: int64 beyond 2^53 are rounded, but those are out of range
- * either way. row: elements of the indices in a row of the batch; the message counts rows from 1, FLOW_ERROR_ROW from 0. */
-static flow_status read_index(const flow_call *call, const flow_operand *indices, int64_t k, int64_t size, int64_t row, int64_t *index)
-{
-  double value;
-  flow_convert_to_double(indices->dtype, (const char *)indices->data + k * flow_dtype_size(indices->dtype), 1, &value, 1);
-  if (value >= 0 && value < (double)size) {
-    *index = (int64_t)value;
-    return FLOW_OK;
-  }
-  int64_t at = call->first_row + k / row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)at + 1, (long long)(size - 1));
-  return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)at);
-}
-
 /* Bytes that are read and written once; the indices are left out. */
 static double take_along_cost(const flow_call *call)
 {
@@ -383,19 +368,19 @@ static double take_along_cost(const flow_call *call)
 /* Does `action` for each index, in their order. whole: the operand whose axis they count in. To `action` k is the number of the index,
  * and `at` the element of `whole` that it names. Indices that are not int64, and those out of range, go through read_index, so that the
  * usual one costs two comparisons. */
-#define EACH_INDEX(whole, action)                                                                                    \
-  const flow_operand *indices = &call->inputs[1];                                                                    \
-  axis_lines l = lines_along(call, indices);                                                                         \
-  int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner, k = 0;                                 \
-  int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                                  \
-  const int64_t *packed = indices->dtype == FLOW_INT64 ? indices->data : NULL;                                       \
-  for (int64_t outer = 0; outer < l.outer; outer++)                                                                  \
-    for (int64_t i = 0; i < l.n; i++)                                                                                \
-      for (int64_t inner = 0; inner < l.inner; inner++, k++) {                                                       \
-        int64_t index = packed ? packed[k] : -1;                                                                     \
-        if (index < 0 || index >= size) FLOW_TRY(read_index(call, indices, k, size, row, &index));                   \
-        int64_t at = (outer * size + index) * l.inner + inner;                                                       \
-        action;                                                                                                      \
+#define EACH_INDEX(whole, action)                                                                           \
+  const flow_operand *indices = &call->inputs[1];                                                           \
+  axis_lines l = lines_along(call, indices);                                                                \
+  int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner, k = 0;                        \
+  int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                         \
+  const int64_t *packed = indices->dtype == FLOW_INT64 ? indices->data : NULL;                              \
+  for (int64_t outer = 0; outer < l.outer; outer++)                                                         \
+    for (int64_t i = 0; i < l.n; i++)                                                                       \
+      for (int64_t inner = 0; inner < l.inner; inner++, k++) {                                              \
+        int64_t index = packed ? packed[k] : -1;                                                            \
+        if (index < 0 || index >= size) FLOW_TRY(read_index(call, "index", indices, k, row, size, &index)); \
+        int64_t at = (outer * size + index) * l.inner + inner;                                              \
+        action;                                                                                             \
       }
 
 /* Elements are copied bit by bit. A failure leaves those before the wrong index written; the op is refused as a whole. */

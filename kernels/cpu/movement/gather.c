@@ -3,8 +3,8 @@
  *
  * gather_gradient: a part is a range of table rows, and adds the rows of g that belong there in the order of the indices; so
  * sums do not depend on who does which part. Every part reads all indices, of which there are few beside g. */
-#include "base/status.h"
 #include "cpu/cost.h"
+#include "cpu/index.h"
 #include "tensor/tensor.h"
 
 /* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
@@ -14,16 +14,10 @@ enum { MOST_PARTS = 16, PART_BYTES = 65536 };
 static int64_t size_of(const flow_operand *x) { return flow_shape_size(x->rank, x->shape); }
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
-/* The error names the row of the batch, counted from 1, as the caller knows it: call->first_row is where this chunk begins. Its field
- * FLOW_ERROR_ROW counts from 0, as fields for C callers do. */
-static flow_status fail_index(const flow_call *call, const flow_operand *indices, int64_t i, int64_t rows)
+/* Indices in a row of the batch; all of a scalar. */
+static int64_t indices_a_row(const flow_operand *indices)
 {
-  double value;
-  flow_convert_to_double(indices->dtype, (const char *)indices->data + i * flow_dtype_size(indices->dtype), 1, &value, 1);
-  int64_t indices_a_row = indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
-  int64_t row = call->first_row + i / indices_a_row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)row + 1, (long long)(rows - 1));
-  return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
+  return indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
 }
 
 /* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is not an index. */
@@ -31,8 +25,7 @@ static inline int64_t index_at(const flow_operand *indices, int64_t i)
 {
   if (indices->dtype == FLOW_INT32) return ((const int32_t *)indices->data)[i];
   if (indices->dtype == FLOW_INT64) return ((const int64_t *)indices->data)[i];
-  double value;
-  flow_convert_to_double(indices->dtype, (const char *)indices->data + i * flow_dtype_size(indices->dtype), 1, &value, 1);
+  double value = index_value(indices, i);
   return value >= 0 && value < 0x1p62 ? (int64_t)value : -1;
 }
 
@@ -53,7 +46,7 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
   int64_t count = size_of(indices);
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
-    if (index < 0 || index >= table->shape[0]) return fail_index(call, indices, i, table->shape[0]);
+    if (index < 0 || index >= table->shape[0]) return fail_index(call, "index", indices, i, indices_a_row(indices), table->shape[0]);
     if (to) memcpy(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;
@@ -126,7 +119,7 @@ static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begi
   float *to = call->outputs[0].data;
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
-    if (index < 0 || index >= table->shape[0]) return fail_index(call, indices, i, table->shape[0]);
+    if (index < 0 || index >= table->shape[0]) return fail_index(call, "index", indices, i, indices_a_row(indices), table->shape[0]);
   }
   int64_t sums = flow_shape_size(indices->rank - 1, indices->shape);
   for (int64_t sum = 0; to && sum < sums; sum++, to += size)
@@ -176,7 +169,7 @@ static flow_status gradient_run(const flow_call *call, int phase, int64_t begin,
   if (table->data) memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
-    if (index < 0 || index >= rows) return fail_index(call, indices, i, rows);
+    if (index < 0 || index >= rows) return fail_index(call, "index", indices, i, indices_a_row(indices), rows);
     if (index < first || index >= last || !table->data) continue;
     if (table->dtype == FLOW_FLOAT32) add_floats((float *)table->data + index * n, (const float *)g->data + i * n, n);
     else add_doubles((double *)table->data + index * n, (const double *)g->data + i * n, n);

@@ -5,26 +5,17 @@
  * Variants: vector (float32 logits), plain (every dtype, in double). Labels have any dtype; one outside 0..classes-1 is
  * the caller's mistake and is named. */
 #include <math.h>
-#include "base/status.h"
+#include "cpu/index.h"
 #include "cpu/math.h"
 #include "tensor/tensor.h"
 
-/* The label of line i of this chunk: a whole number below `classes`, of any dtype. Else the error names the row, counted from 1, and the
- * fields of the failure have the row from 0 and the label. */
+/* The label of line i of this chunk: a whole number below `classes`. The fields of a failure have the row and the label. */
 static flow_status read_label(const flow_call *call, const flow_operand *labels, int64_t i, int64_t classes, int64_t *label)
 {
-  double value;
-  flow_convert_to_double(labels->dtype, (const char *)labels->data + i * flow_dtype_size(labels->dtype), 1, &value, 1);
-  if (value >= 0 && value < (double)classes) {
-    *label = (int64_t)value;
-    return FLOW_OK;
-  }
   int64_t lines_a_row = 1;
   for (int axis = 1; axis < labels->rank; axis++) lines_a_row *= labels->shape[axis];
-  int64_t row = call->first_row + i / lines_a_row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value, (long long)row + 1, (long long)(classes - 1));
-  flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_LABEL, value);
-  return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
+  flow_status status = read_index(call, "label", labels, i, lines_a_row, classes, label);
+  return status == FLOW_OK ? FLOW_OK : flow_fail_field(status, FLOW_ERROR_LABEL, index_value(labels, i));
 }
 
 /* Labels come last and have any dtype. */
