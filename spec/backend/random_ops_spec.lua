@@ -2,6 +2,7 @@
 --- (spec/support/arrays.lua). FLOW_CASES says how many; a failure names its number, and FLOW_CASE=number runs that one alone.
 local arguments = require "spec.backend.random_ops.arguments"
 local public = require "flow.tensor.ops"
+local native = require "flow.ffi"
 
 local FIRST, LAST = (require "spec.support.case_numbers")(400)
 
@@ -38,6 +39,9 @@ table.sort(names)
 describe("random calls of tensor ops", function()
   it("are made of every op that users call", function()
     local known, missing = {}, {}
+    local late = {}
+    for name in pairs(native.late_methods) do late[#late + 1] = name end
+    for _, name in ipairs(late) do assert(public[name], name) end      -- makes those that nothing has asked for
     for _, name in ipairs(names) do known[rawget(public, name) or 0] = true end
     -- Called beside another op in the function of that one, or no op on elements; einsum_spec.lua has einsum.
     for _, name in ipairs { "squeeze", "unstack", "repeat_", "zeros_like", "ones_like", "swapaxes", "permute", "flatten",
