@@ -48,6 +48,14 @@ static int remove_abandoned(int folder, const char *name)
   return removed;
 }
 
+/* How much of a file's name is in the names of its temporary files: all of it, unless these would be longer than names may be. */
+static size_t kept_length(const char *name)
+{
+  enum { SUFFIX = 40 }; /* room for the numbers */
+  size_t length = strlen(name);
+  return length > NAME_MAX - SUFFIX ? NAME_MAX - SUFFIX : length;
+}
+
 /* In all of a folder, or, with `target`, those of that one file: its name, a dot and the numbers. Returns how many were
  * removed; a folder that cannot be read has none. Failures are ignored: what stays now is found again by the next
  * writer. */
@@ -56,7 +64,7 @@ static int remove_all_abandoned(const char *folder, const char *target)
   DIR *stream = opendir(folder);
   int removed = 0;
   if (!stream) return 0;
-  size_t length = target ? strlen(target) : 0;
+  size_t length = target ? kept_length(target) : 0;
   for (struct dirent *entry; (entry = readdir(stream));) {
     if (target && (strncmp(entry->d_name, target, length) != 0 || entry->d_name[length] != '.')) continue;
     if (is_temporary(entry->d_name)) removed += remove_abandoned(dirfd(stream), entry->d_name);
@@ -175,12 +183,14 @@ static int lock_temporary(int descriptor)
 static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
 {
   static _Atomic unsigned serial;
+  const char *slash = strrchr(sink->path, '/'), *base = slash ? slash + 1 : sink->path;
+  int kept = (int)(base - sink->path) + (int)kept_length(base);
   size_t size = strlen(sink->path) + 40;
   void *name;
   FLOW_TRY(flow_alloc(size, &name));
   sink->temporary = name;
   for (int attempt = 0; attempt < 100; attempt++) {
-    snprintf(name, size, "%s.%ld-%u.tmp", sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    snprintf(name, size, "%.*s.%ld-%u.tmp", kept, sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
     int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaced ? 0600 : 0666);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) break;

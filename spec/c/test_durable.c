@@ -199,6 +199,29 @@ static void only_dead_writers_files_are_removed(void **state)
   close(ready[1]);
 }
 
+/* A name as long as names may be leaves no room for what temporary files have in addition. */
+static void the_longest_names_are_written(void **state)
+{
+  (void)state;
+  for (int length = NAME_MAX - 45; length <= NAME_MAX; length++) {
+    char longest[sizeof folder + NAME_MAX + 2];
+    snprintf(longest, sizeof longest, "%s/%0*d", folder, length, 7);
+    pid_t child = fork();
+    if (child == 0) {
+      flow_sink sink;
+      _exit(flow_sink_open(longest, &sink) != FLOW_OK); /* ends without closing */
+    }
+    int ended;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(flow_write_file(longest, "first", 5), FLOW_OK);
+    assert_int_equal(flow_write_file(longest, "second", 6), FLOW_OK);
+    assert_int_equal(count_files(), 1);
+    unlink(longest);
+  }
+}
+
 static void a_thread_saves(void **state)
 {
   (void)state;
@@ -250,10 +273,15 @@ static void random_state_goes_on(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_copy_leaves_a_file_that_appears_meanwhile),
+    IN_FOLDER(file_and_folder_are_brought_to_the_disk),
+    IN_FOLDER(a_copy_leaves_a_file_that_appears_meanwhile),
     IN_FOLDER(a_file_limit_leaves_the_old_file),
-    IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_read_only_folder_leaves_the_old_file),
-    IN_FOLDER(only_dead_writers_files_are_removed), IN_FOLDER(a_thread_saves), IN_FOLDER(random_state_goes_on),
+    IN_FOLDER(a_full_disk_leaves_the_old_file),
+    IN_FOLDER(a_read_only_folder_leaves_the_old_file),
+    IN_FOLDER(only_dead_writers_files_are_removed),
+    IN_FOLDER(the_longest_names_are_written),
+    IN_FOLDER(a_thread_saves),
+    IN_FOLDER(random_state_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
