@@ -108,8 +108,9 @@ local function check_path(what, path)
   return files.path(path, what)
 end
 
--- Writes the file, whole or not at all.
+-- Writes the file, whole or not at all, and makes its folder if it is not there: a script may have removed it since the last save.
 local function write(self, path)
+  check(C.flow_make_folders((directory.split(path))))
   local writer = self:_writer()
   writer:save(directory.file_of(path), "safetensors")
   writer:close()
@@ -124,8 +125,6 @@ end
 
 -- Saves under the next number and returns that as a text, for the other workers. If the file cannot be written the counter is as it was.
 local function save(self, prefix)
-  local folder = directory.split(prefix)
-  check(C.flow_make_folders(folder))
   self.save_counter:assign_add(1)
   local number = self.save_counter:item()
   local path = ("%s-%d"):format(prefix, number)
@@ -134,7 +133,7 @@ local function save(self, prefix)
     self.save_counter:assign_sub(1)
     error(problem, 0)
   end
-  directory.write(folder, { latest = path, paths = { path }, times = { os.time() } })
+  directory.write((directory.split(prefix)), { latest = path, paths = { path }, times = { os.time() } })
   return ("%d"):format(number)
 end
 

@@ -158,6 +158,7 @@ local function begin_save(self, path, entries)
   writer:snapshot()
   local text = directory.encode(self.directory, state_of(self, path, entries))
   local file, state_file = directory.file_of(path), directory.state_file(self.directory)
+  check(C.flow_make_folders(self.directory))
   native.try(C.flow_save_begin, writer._handle, file, "safetensors", state_file, text, save_out)
   writer:close()
   self._running = { save = native.own(save_out, C.flow_save_release), path = path, entries = entries }
