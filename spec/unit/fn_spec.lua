@@ -140,6 +140,39 @@ describe("flow.fn", function()
     assert.equal(2, calls())
   end)
 
+  it("takes a new element from an iterator at each call", function()
+    local twice = flow.fn(function(iterator) return iterator:next() * 2 end)
+    local iterator = flow.data.Dataset.range(4):iter()
+    local seen = {}
+    for i = 1, 4 do seen[i] = twice(iterator):item() end
+    assert.same({ 0, 2, 4, 6 }, seen)
+
+    local total = flow.fn(function(dataset)
+      local sum = 0
+      for x in dataset:iter() do sum = sum + x end
+      return sum
+    end)
+    assert.equal(6, total(flow.data.Dataset.range(4)):item())
+    assert.equal(10, total(flow.data.Dataset.range(5)):item())
+
+    local strategy = flow.distribute.OneDeviceStrategy "cpu:0"
+    local batches = strategy:experimental_distribute_dataset(flow.data.Dataset.range(6):batch(2)):iter()
+    local step = flow.fn(function(per_replica)
+      return strategy:reduce("sum", strategy:run(function(x) return x:sum() end, { per_replica:next() }))
+    end)
+    seen = {}
+    for i = 1, 3 do seen[i] = step(batches):item() end
+    assert.same({ 1, 5, 9 }, seen)
+
+    local Reading = flow.Model:extend "Reading"
+    function Reading:train_step() return { loss = (iterator:get_next() * 0):sum() } end
+    iterator = flow.data.Dataset.range(4):iter()
+    local model = Reading()
+    model:compile { optimizer = "sgd" }
+    local text = message_of(function() model:fit(flow.ones { 4, 1 }, { verbose = 0 }) end)
+    assert.truthy(text:find("give the element to the function as an argument", 1, true), text)
+  end)
+
   it("keeps eight plans and says what makes it trace again", function()
     local log, warnings = flow.log, {}
     log.sink = function(level, text) warnings[#warnings + 1] = level .. ": " .. text end

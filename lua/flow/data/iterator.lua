@@ -12,6 +12,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local fn = require "flow.tensor.fn"
 local elements = require "flow.data.elements"
 local structure = require "flow.data.structure"
 
@@ -189,8 +190,12 @@ function Iterator:_components()
   return elements.take(self._element, self._is_text)
 end
 
+local IN_A_TRACE = "the next element of a data set was asked for in a function that is traced: all runs of the trace would get this one; "
+  .. "give the element to the function as an argument"
+
 -- The values of the next element; nothing at the end, which closes the iterator.
 function Iterator:next()
+  fn.check_untraced(IN_A_TRACE)
   local values, count = self:_components()
   if not values then return end
   local dataset = self._dataset

@@ -7,7 +7,8 @@
 --
 -- Inside another trace, and while a tape records, f is simply called, so that its operations become part of that.
 --
--- What runs on several replicas (strategy:run) is a separate plan: a function that calls it stays Lua, without a trace around it.
+-- What runs on several replicas (strategy:run) is a separate plan: a function that calls it stays Lua, without a trace around it. So does
+-- a function that takes elements from an iterator: a trace would hold the first one for ever.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -24,11 +25,18 @@ local context = native.context
 local is_tensor = native.is_tensor
 
 local fn = {
-  cannot_be_traced = false,      -- raised meanwhile: what the function calls is not an op, but runs plans (strategy:run)
+  cannot_be_traced = false,      -- set before an error: what the function calls is not an op, but has to be done at every call
 }
 
 local MAX_PLANS = 8                -- per function; the least recently used one goes
 local RETRACES_BEFORE_WARNING = 5
+
+-- Raises while something is traced, with what would have to be done by every run of the trace. Of a flow.fn it is not an error: it stays Lua.
+function fn.check_untraced(message, ...)
+  if C.flow_trace_depth(context) == 0 then return end
+  fn.cannot_be_traced = true
+  raise(message, ...)
+end
 
 ---- signatures ------------------------------------------------------------------------------------------------------------
 
