@@ -197,6 +197,85 @@ describe("flow.train", function()
     manager:sync()
   end)
 
+  -- Trains for some steps by a traced function, and returns the weights, the slots and the losses.
+  local function train(steps, restore)
+    local Net = flow.Model:extend "Net"
+    function Net:init() self.l1, self.l2 = flow.layers.Dense(4, { activation = "tanh" }), flow.layers.Dense(2) end
+    function Net:call(x) return self.l2(self.l1(x)) end
+    local net, optimizer = Net(), flow.optimizers.Adam(0.1)
+    local checkpoint = flow.train.Checkpoint { net = net, optimizer = optimizer }
+    local status = restore and checkpoint:restore(restore)
+    local step = flow.fn(function(x, y)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function() return (net(x) - y):square():mean() end)
+      optimizer:apply_gradients(tape:gradient(loss, net.trainable_variables), net.trainable_variables)
+      return loss
+    end)
+    local x = flow.random.normal({ 8, 3 }, { seed = 5 })
+    local losses = {}
+    for i = 1, steps do losses[i] = step(x, x[{ {}, { 1, 2 } }]):item() end
+    return checkpoint, { weights = numbers(net.weights), slots = numbers(optimizer.variables), losses = losses }, status
+  end
+
+  it("restores what has no variables yet when it gets them, before they are used", function()
+    flow.set_random_seed(3)
+    local checkpoint = train(5)
+    local path = checkpoint:save(folder .. "/half")
+    local _, got, status = train(5, path)
+    flow.set_random_seed(3)
+    local _, whole = train(10)
+    for i = 1, 5 do assert.equal(whole.losses[5 + i], got.losses[i]) end
+    assert.same({ whole.weights, whole.slots }, { got.weights, got.slots })
+    status:assert_consumed()
+    assert.same({}, warnings)
+    assert.is_false(require("flow.tensor.variable").awaited)          -- nothing is waited for any more
+
+    local model = flow.Sequential { flow.layers.Dense(2) }
+    local other = flow.Sequential { flow.Input { 3 }, flow.layers.Dense(2) }
+    for _, one in ipairs { model, other } do one:compile { optimizer = flow.optimizers.Adam(0.1), loss = "mse" } end
+    local x, y = flow.ones { 4, 3 }, flow.zeros { 4, 2 }
+    other:fit(x, y, { epochs = 2, verbose = 0 })
+    path = flow.train.Checkpoint { model = other }:save(folder .. "/sequential")
+    flow.train.Checkpoint { model = model }:restore(path)
+    collectgarbage()
+    assert.equal(other:evaluate(x, y, { verbose = 0 }).loss, model:evaluate(x, y, { verbose = 0 }).loss)
+    for _, one in ipairs { model, other } do one:fit(x, y, { verbose = 0 }) end
+    assert.same(numbers(other.weights), numbers(model.weights))
+
+    local wide = flow.Sequential { flow.layers.Dense(3) }
+    flow.train.Checkpoint { model = wide }:restore(path)
+    assert.error_matches(function() wide(x) end, "layers/0/kernel\" is float32 {3, 2} in the file, but float32 {3, 3} in the program")
+    local unused = flow.Sequential { flow.layers.Dense(3) }
+    flow.train.Checkpoint { model = unused }:restore(path)
+    unused, wide = nil, nil
+    collectgarbage()
+    collectgarbage()
+    flow.layers.Dense(1)(x)
+    assert.is_false(require("flow.tensor.variable").awaited)          -- it went with what it waited for
+  end)
+
+  it("evaluates files of weights beside a training, in the order of their numbers, by a model without an Input", function()
+    local function new(input)
+      local model = flow.Sequential { flow.layers.Dense(1, { kernel_initializer = "ones" }) }
+      if input then model:build { -1, 3 } end
+      model:compile { loss = "mse" }
+      return model
+    end
+    local writer = new(true)
+    for _, number in ipairs { 1, 2, 10 } do
+      writer.layers[1].kernel:assign(flow.full({ 3, 1 }, number))
+      flow.io.makedirs(folder)
+      writer:save_weights(("%s/m-%d.weights.h5"):format(folder, number))
+    end
+    local losses = {}
+    local note = flow.callbacks.LambdaCallback { on_test_end = function(logs) losses[#losses + 1] = logs.loss end }
+    local evaluator = flow.train.SidecarEvaluator { model = new(), data = { flow.ones { 4, 3 }, flow.zeros { 4, 1 } },
+                                                    checkpoint_dir = folder, max_evaluations = 3, callbacks = { note } }
+    assert.equal(3, evaluator:start())
+    assert.same({ 9, 36, 900 }, losses)
+    assert.same({}, warnings)
+  end)
+
   it("makes the folder again when it was removed between two saves", function()
     local v = flow.Variable(1)
     local checkpoint = flow.train.Checkpoint { v = v }

@@ -22,6 +22,7 @@ local log = require "flow.log"
 local graph = require "flow.checkpoint.object_graph"
 local state = require "flow.state_codec"
 local directory = require "flow.checkpoint.directory"
+local deferred = require "flow.checkpoint.deferred"
 local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
 
@@ -175,11 +176,11 @@ end
 
 local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
 
--- Raises unless a tensor of the file has the dtype and shape of a variable.
-local function check_fit(file, path, value)
-  local dtype, shape = file:dtype(path), shape_text(file:shape(path))
+-- Raises unless a tensor of the file, its dtype and shape, has those of a variable. where: the file's path.
+local function check_fit(where, path, dtype, shape, value)
+  shape = shape_text(shape)
   if dtype ~= value.dtype or shape ~= shape_text(value.shape) then
-    raise("%s: \"%s\" is %s %s in the file, but %s %s in the program: it is a checkpoint of something else", file.path, path, dtype, shape,
+    raise("%s: \"%s\" is %s %s in the file, but %s %s in the program: it is a checkpoint of something else", where, path, dtype, shape,
       value.dtype, shape_text(value.shape))
   end
 end
@@ -190,7 +191,7 @@ local function match(parts, file)
   local used = {}
   for _, path in ipairs(parts.paths) do
     if file:find(path) then
-      check_fit(file, path, parts.variables[path])
+      check_fit(file.path, path, file:dtype(path), file:shape(path), parts.variables[path])
       plan.variables[#plan.variables + 1] = { variable = parts.variables[path], value = file:read(path) }
       used[path] = true
     else
@@ -220,18 +221,17 @@ local function match(parts, file)
   return plan
 end
 
--- Brings objects to what an open checkpoint says. What may refuse comes first: the positions of data.
+-- Brings objects to what an open checkpoint says; those that have no variables yet when they get them (deferred.lua). What may refuse comes
+-- first: the positions of data.
 function Checkpoint:_apply(file)
-  for _, model in ipairs(graph_of(self).models) do
-    if not model.built and #model.weights == 0 then
-      raise("Checkpoint: %s has no variables yet: call it once, or give it an Input, before it is restored", object.title(model))
-    end
-  end
-  local parts = graph_of(self)
+  local parts, where = graph_of(self), file.path
   if build_optimizers(parts, file) then parts = graph_of(self) end
   local plan = match(parts, file)
   for _, entry in ipairs(plan.states) do entry.set(entry.value) end
   for _, entry in ipairs(plan.variables) do entry.variable:assign(entry.value) end
+  deferred.wait(function() return graph_of(self) end, file, plan, function(path, value, own)
+    check_fit(where, path, value.dtype, value.shape, own)
+  end)
   return plan
 end
 
@@ -278,7 +278,7 @@ local function status_of(path, plan)
 -- As in TensorFlow: what did not fit is reported if the script has not asked about it before the status is collected.
   rawset(self, "_sentinel", newproxy(true))
   getmetatable(self._sentinel).__gc = function()
-    if asked.done then return end
+    if asked.done or plan.waits or #plan.missing + #plan.unused == 0 then return end
     pcall(log.warning, "%s was restored in part: %d values of the file were not used, %d of the program are not in it; say " ..
       ":expect_partial() if that is meant", path, #plan.unused, #plan.missing)
   end

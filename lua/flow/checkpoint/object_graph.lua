@@ -56,6 +56,7 @@ end
 
 -- A layer or model: its own variables, its parts, and what it has in its fields besides.
 local function walk_layer(self, path, layer)
+  self.layers[#self.layers + 1] = layer
   if layer._handle then
     for i = 0, C.flow_layer_variable_count(layer._handle) - 1 do
       local own = variable.wrap(C.flow_layer_variable(layer._handle, i))
@@ -137,9 +138,9 @@ function walk(self, path, value)
 end
 
 -- objects: a table of names with objects. Returns { variables = { [path] = variable }, paths = list, states = { [path] = { get =,
--- set = } }, state_paths = list, models = list, optimizers = { [path] = optimizer } }.
+-- set = } }, state_paths = list, layers = list, with the models, models = list, optimizers = { [path] = optimizer } }.
 function graph.of(objects)
-  local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, models = {}, optimizers = {}, seen = {} }, Graph)
+  local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, layers = {}, models = {}, optimizers = {}, seen = {} }, Graph)
   local names = require("flow.names").sorted(objects)
   for _, name in ipairs(names) do walk(self, name, objects[name]) end
   return self

@@ -160,6 +160,7 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
   end
   rawset(self, "_built", true)
   rawset(self, "_built_in", placement.current() or false)      -- where its variables were made
+  if variable.awaited then variable.awaited() end
 end
 
 -- layer:build {-1, 4} makes the layer's variables now instead of at its first call. Layers written in Lua may define their own; without

@@ -53,6 +53,10 @@ native.is_variable = variable.is_variable
 -- Grows when a variable or layer changes between trainable and not: a traced function made before is traced again.
 variable.trainable_version = 0
 
+-- Called when a layer or an optimizer has made its variables, before it computes with them, while a restore waits for these
+-- (checkpoint/deferred.lua); else false.
+variable.awaited = false
+
 local SYNC = { MIRRORED = C.FLOW_MIRRORED, MEAN_ON_READ = C.FLOW_MEAN_ON_READ, SUM_ON_READ = C.FLOW_SUM_ON_READ }
 
 local function is_callable(value)

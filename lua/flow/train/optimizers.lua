@@ -198,6 +198,10 @@ function Optimizer:apply_gradients(gradients, variables)
     handles[i - 1] = variables[i].handle
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
+  if variable.awaited and not rawget(self, "_built_for") then
+    self:build(variables)
+    if variable.awaited then variable.awaited() end      -- a class may have a build() of its own
+  end
   local rate = rate_in_lua(self)
   local inner = rawget(self, "inner_optimizer") or self
   local servers = placement.servers()
@@ -241,6 +245,7 @@ function Optimizer:build(variables)
   native.keep(variables)
   native.try(C.flow_optimizer_build, self.handle, handles, count)
   rawset(self, "_built_for", { unpack(variables) })
+  if variable.awaited then variable.awaited() end
 end
 
 -- With use_ema: sets variables to their moving averages, as fit does at its end; those without an average stay as they are.

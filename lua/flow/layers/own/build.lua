@@ -1,6 +1,7 @@
 -- build.lua: how layers written in Lua are built where a script asks for it: layer:build { -1, 4 }.
 
 local placement = require "flow.tensor.placement"
+local variable = require "flow.tensor.variable"
 local symbolic = require "flow.layers.symbolic"
 
 local own_build = {}
@@ -47,6 +48,7 @@ function own_build.wrap(build, class)
     if type(shape) == "table" then rawset(self, "_input_shape", type(shape[1]) == "number" and batch_shape(shape, self) or shape) end
     rawset(self, "_built", true)
     rawset(self, "_built_in", placement.current() or false)
+    if variable.awaited then variable.awaited() end
   end
 end
 
