@@ -31,6 +31,11 @@ function sidecar.SidecarEvaluator(model, data, folder, steps, most, callbacks)
   })
 end
 
+-- What names are sorted by: numbers in them by their size, so that m-10 comes after m-9.
+local function order_of(name)
+  return (name:gsub("%d+", function(digits) return ("0"):rep(20 - #digits) .. digits end))
+end
+
 -- The next one that was not evaluated yet: what the folder's CheckpointManager names as its newest, or a file of weights that
 -- ModelCheckpoint has written there, in the order of their names.
 local function find(self)
@@ -42,23 +47,31 @@ local function find(self)
     local path = files.join(self.checkpoint_dir, name)
     if name:find "%.weights%.h5$" and not self._seen[path] then names[#names + 1] = path end
   end
-  table.sort(names)
+  table.sort(names, function(a, b) return order_of(a) < order_of(b) end)
   return names[1], false
 end
 
--- Brings the model to a checkpoint, as far as it has what the model has, or to a file of weights.
+-- model:evaluate of the data, by `steps` batches, with these callbacks.
+local function run(self, steps, callbacks)
+  local data, options = self.data, { verbose = 0, steps = steps or nil, callbacks = callbacks or nil }
+  local is_list = type(data) == "table" and not getmetatable(data)
+  if is_list then options.sample_weight = data[3] end
+  return self.model:evaluate(is_list and data[1] or data, is_list and data[2] or nil, options)
+end
+
+-- Brings the model to a checkpoint, as far as it has what the model has, or to a file of weights, for which it needs its variables: those of
+-- a model without an Input are made by a batch of the data.
 local function load(self, path, is_checkpoint)
-  if not is_checkpoint then return self.model:load_weights(path) end
+  if not is_checkpoint then
+    if not self.model.built then run(self, 1) end
+    return self.model:load_weights(path)
+  end
   checkpoints.Checkpoint { model = self.model, optimizer = self.model.optimizer }:restore(path):expect_partial()
 end
 
 -- Evaluates the model, which is at this path's state, and says the results.
 local function evaluate(self, path)
-  local options = { verbose = 0, steps = self.steps or nil, callbacks = self.callbacks or nil }
-  local data = self.data
-  local is_list = type(data) == "table" and not getmetatable(data)
-  if is_list then options.sample_weight = data[3] end
-  local results = self.model:evaluate(is_list and data[1] or data, is_list and data[2] or nil, options)
+  local results = run(self, self.steps, self.callbacks)
   self.evaluations = self.evaluations + 1
   local names, parts = {}, {}
   for name in pairs(results) do names[#names + 1] = name end
