@@ -117,6 +117,52 @@ describe("parameter servers", function()
     assert.equal(0, found)
   end)
 
+  it("after a join all have what it has left, also when the chief goes on at once", function()
+    local path = support.file("phases.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+      local count, large
+      strategy.scope(function() count, large = flow.Variable(0), flow.Variable(flow.zeros { 1000000 }) end)
+      local function add() count:assign_add(1) end
+      local seen = {}
+      for phase = 1, 20 do
+        for _ = 1, 3 do coordinator:schedule(add) end
+        coordinator:join()
+        seen[phase] = count:item()
+        count:assign(100 * phase)
+      end
+      print("seen " .. table.concat(seen, " "))
+    ]])
+    local text, code = support.run(BEGIN .. "launch --workers 3 --parameter-servers 1 " .. path)
+    assert.equal(0, code, text)
+    local expected = {}
+    for phase = 1, 20 do expected[phase] = 100 * (phase - 1) + 3 end
+    for i = 0, 2 do assert.equal(table.concat(expected, " "), said(text, "worker:" .. i, "seen"), text) end
+  end)
+
+  it("a coordinator's function that takes elements by itself is not a flow.fn, which the error says", function()
+    local path = support.file("next.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+      local count
+      strategy.scope(function() count = flow.Variable(0) end)
+      local data = coordinator:create_per_worker_dataset(function() return flow.data.Dataset.range(8):repeat_() end)
+      local function step(iterator) count:assign_add(iterator:next():to("float32") * 0 + 1) end
+      local iterator = data:iter()
+      for _ = 1, 4 do coordinator:schedule(step, { iterator }) end
+      coordinator:join()
+      print("count " .. count:item())
+      coordinator:schedule(flow.fn(step), { iterator })
+      print(select(2, pcall(coordinator.join, coordinator)))
+    ]])
+    local text, code = support.run(BEGIN .. "launch --workers 1 --parameter-servers 1 " .. path)
+    assert.equal(0, code, text)
+    assert.equal("4", said(text, "worker:0", "count"))
+    assert.truthy(text:find("a function without flow.fn gets the iterator", 1, true), text)
+  end)
+
   it("a coordinator's functions run on all workers, and their results and failures come to the chief", function()
     local path = support.file("coordinator.lua", [[
       local flow = require "flow"

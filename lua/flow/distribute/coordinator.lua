@@ -95,6 +95,13 @@ local function spread(list, count)
   return values, n
 end
 
+-- What a flow.fn has failed with that takes elements from an iterator by itself, as TensorFlow's step functions do.
+local function explained(f, problem)
+  local asked = fn.is(f) and (problem:find("method 'next'", 1, true) or problem:find('"next"', 1, true))
+  return asked and problem .. " (a flow.fn gets the values of the iterator's next element in its place, function(x, y); a function without "
+    .. "flow.fn gets the iterator)" or problem
+end
+
 -- Computes what an item says. Errors of the function are the chief's to raise.
 local function run(self, order)
   local f = self._functions[order.f] or raise("%s: function %d is not known here: do all tasks run the same script?", WHAT, order.f)
@@ -106,7 +113,7 @@ local function run(self, order)
   end)
   if not ok then
     if native.interrupted() or native.preempted() then error(problem, 0) end
-    return { failed = tostring(problem) }
+    return { failed = explained(f, tostring(problem)) }
   end
   local text, pieces = crew.encode(results, "what a scheduled function returned")
   return { result = text, pieces = pieces }
@@ -124,7 +131,7 @@ local function check_failure(said)
 end
 
 local function open_phase(self)
-  local said = self._store.links:ask(1, { is = "open", scope = "coordinator", count = 0 })
+  local said = self._store.links:ask(1, { is = "open", scope = "coordinator", count = 0, settles = true })
   rawset(self, "_phase", said.phase)
   rawset(self, "_published", false)
 end
@@ -163,7 +170,7 @@ function Coordinator:schedule(f, args)
 end
 
 function Coordinator:_end_phase()
-  self._store:pull()
+  self._store:take_what_is_left()
   rawset(self, "_scheduled", 0)
   if self._store.is_chief then open_phase(self) else rawset(self, "_phase", self._phase + 1) end
 end

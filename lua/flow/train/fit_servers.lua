@@ -198,7 +198,7 @@ function fit_servers.follow(model, pass)
     state = begin_epoch(model, pass, codec.decode(said.info, none), bytes, count)
   end, run = function(item) return { ended = run_item(model, pass, state, item) == 0 or nil } end })
   if pass.feed then pass.feed:close() end
-  store:surely(function() store:pull() end)
+  store:surely(function() store:take_what_is_left() end)
   local told = codec.decode(last.closed, none)
   rawset(history, "history", told.history)
   rawset(history, "epoch", told.epoch)

@@ -229,9 +229,16 @@ function Store:pull()
   if self._defined > 0 then exchange(self, function() return "." end) end
 end
 
+-- The same at the end of what all have done together, after which all go on with the same variables: the chief's publish waits for it.
+function Store:take_what_is_left()
+  self:pull()
+  if not self.is_chief then self.links:ask(1, { is = "taken" }) end
+end
+
 -- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers. A server that is lost meanwhile
 -- changes neither.
 function Store:publish(list)
+  self:surely(function() self.links:ask(1, { is = "settled" }) end)
   self:surely(function() self:define() end)
   local changed = {}
   for _, entry in ipairs(self._entries) do

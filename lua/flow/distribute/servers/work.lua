@@ -61,10 +61,19 @@ local function drop_results(server, scope)
   end
 end
 
+-- Workers that were in the phase of a scope that ends now go on with the variables that it has left: they take these, and say so, before the
+-- chief's next values are there (answers.settled).
+local function let_leave(server, scope)
+  for peer, phase in pairs(scope.reached) do
+    if phase == scope.phase and not peer.chief then server.leaving[peer] = true end
+  end
+end
+
 -- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for all workers that take part,
--- bytes too.
+-- bytes too. settles: workers go on by themselves after the phase before.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
+  if message.settles then let_leave(server, scope) end
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
@@ -83,9 +92,20 @@ end
 
 -- The scope is over; result: what its followers learn. Later phases may not come.
 function answers.close(server, _, message)
-  scope_of(server, message.scope).closed = message.result or ""
+  local scope = scope_of(server, message.scope)
+  if not scope.closed then let_leave(server, scope) end
+  scope.closed = message.result or ""
   return {}
 end
+
+-- A worker has taken the variables as the phase that has ended has left them.
+function answers.taken(server, peer)
+  server.leaving[peer] = nil
+  return {}
+end
+
+-- Waits until all workers have done so that are still there.
+function answers.settled(server) return next(server.leaving) == nil and {} or nil end
 
 -- Takes what a peer says of the item that it had: message.done its number, ended: there are no items from this one on, failed: its error,
 -- result. Counts only for the item that the peer holds in this phase: one that was given to others meanwhile is theirs. A message that
@@ -188,6 +208,7 @@ end
 
 -- A worker is gone.
 function work.forget(server, peer)
+  server.leaving[peer] = nil
   for _, scope in pairs(server.scopes) do
     local item = scope.held[peer]
     scope.reached[peer] = nil
