@@ -84,3 +84,21 @@ describe("timeseries_dataset_from_array", function()
       { start_index = 20 }))
   end)
 end)
+
+describe("rows of batches that may be smaller at the end", function()
+  it("are cut, joined and counted by functions of map, which are then called for each batch", function()
+    local function lists(dataset)
+      local list = {}
+      for x, y in dataset:iter() do list[#list + 1] = { x:totable(), y and y:totable() } end
+      return list
+    end
+    local batches = Dataset.range(7):batch(3)
+    assert.same({ { { 0, 1 }, { 1, 2 } }, { { 3, 4 }, { 4, 5 } }, { {}, {} } },
+      lists(batches:map(function(x) return x[{ { 1, -2 } }], x[{ { 2, -1 } }] end)))
+    assert.same({ { { 3 } }, { { 6 } } }, lists(batches:skip(1):map(function(x) return x[{ { 1, 1 } }] end)))
+    assert.same({ { { 0, 1, 2, 0 } }, { { 3, 4, 5, 3 } }, { { 6, 6 } } },
+      lists(batches:map(function(x) return flow.concat({ x, x[{ { 1, 1 } }] }, 1) end)))
+    local text = message_of(function() return batches:map(function(x) return x:reshape { 5, 5 } end) end)
+    assert.truthy(text:find("reshape", 1, true), text)
+  end)
+end)

@@ -22,6 +22,22 @@ local function rows(dataset)
 end
 
 describe("tensors of strings", function()
+  it("are compared byte by byte, with shapes that are broadcast", function()
+    local a, b, c = flow.tensor { { "a", "b" }, { "c", "a" } }, flow.tensor { "a", "b" }, flow.tensor { { "a" }, { "c" } }
+    assert.same({ { true, true }, { false, false } }, flow.equal(a, b):totable())            -- tf.equal's results
+    assert.same({ { false, true }, { false, true } }, flow.not_equal(a, c):totable())
+    assert.same({ { true, false }, { false, false } }, c:eq(b):totable())
+    assert.same({ { false, true }, { true, false } }, flow.ne("a", a):totable())
+    assert.is_true(flow.equal("a\0b", "a\0b"):item())
+    assert.equal("bool", flow.equal("a", "b").dtype)
+    assert.error_matches(function() flow.equal(a, 1) end, "strings are compared with strings, got the number 1")
+    assert.error_matches(function() flow.equal(a, flow.tensor { "a", "b", "c" }) end, "the shapes {2, 2} and {3} do not fit")
+    local lines = Dataset.from_tensor_slices { "0,x", "1,y", "1,z" }
+    local kept = lines:filter(function(line) return flow.not_equal(flow.strings.substr(line, 1, 1), "0") end)
+    assert.same({ "1,y", "1,z" }, rows(kept))
+    assert.same({ { true, false }, { false } }, rows(lines:batch(2):map(function(batch) return flow.equal(batch, "0,x") end)))
+  end)
+
   it("are lists that know their shape, and can be moved", function()
     local t = flow.tensor { { "a", "b" }, { "c", "" } }
     assert.same({ 2, 2 }, t.shape)

@@ -106,12 +106,13 @@ return function(Dataset, internal)
     end)
   end
 
-  -- Whether a plan can hold what f does with every component of these: else f may need to be called in Lua.
+  -- Whether there is something in these components with which f may do what no plan holds: texts, sizes that vary, and batches that may be
+  -- smaller at the end, of which a plan cannot cut or join rows. Then f is called in Lua where it cannot be traced.
   function internal.has_loose(specs)
     for _, spec in ipairs(specs) do
       if spec.dtype == "string" then return true end
-      for axis = 2, #spec.shape do
-        if spec.shape[axis] < 0 then return true end
+      for _, size in ipairs(spec.shape) do
+        if size < 0 then return true end
       end
     end
     return false

@@ -142,6 +142,7 @@ end
 
 -- These take options: below.
 local apart = { relu = true, round = true }
+local compares_strings = { eq = true, ne = true }
 
 local function define_unary(name)
   local id, what = ids[name], "flow." .. name
@@ -156,10 +157,24 @@ local function define_binary(name)
   end, name, define_op.aliases[name])
 end
 
+-- Of strings, too: those are compared byte by byte, on the host.
+local function define_comparison(name)
+  local id, what = ids[name], "flow." .. name
+  define(function(a, b)
+    if not is_tensor(a) and not is_tensor(b) then
+      local strings = require "flow.tensor.strings"
+      if strings.are(a) or strings.are(b) then return require "flow.tensor.text.comparison" (what, a, b, name == "eq") end
+    end
+    a, b = operands(a, b, what)
+    return apply2(id, a, b)
+  end, name, define_op.aliases[name])
+end
+
 for name, id in pairs(ids) do
   local inputs_of = C.flow_op_elementwise(id)
   if not apart[name] then
-    if inputs_of == 1 then define_op.later(name, define_unary) elseif inputs_of == 2 then define_op.later(name, define_binary) end
+    if inputs_of == 1 then define_op.later(name, define_unary)
+    elseif inputs_of == 2 then define_op.later(name, compares_strings[name] and define_comparison or define_binary) end
   end
 end
 define_unary "copy"

@@ -180,6 +180,12 @@ function methods:item()
   return list[1]
 end
 
+-- Which of them are equal to a string, or to those of a tensor of strings; which differ: flow.equal, flow.not_equal.
+signature.takes "b"
+function methods:eq(b) return require "flow.tensor.text.comparison" ("eq", self, b, true) end
+signature.takes "b"
+function methods:ne(b) return require "flow.tensor.text.comparison" ("ne", self, b, false) end
+
 -- Itself: parts of texts of different lengths are filled up already; with other texts in the place of what was filled up.
 signature.takes "default_value: string = ''"
 function methods:to_tensor(default_value)
@@ -338,6 +344,11 @@ function metatable.__apply(op, x, ...)
       if not strings.are(x[i]) then raise("%s: strings are joined with strings, entry %d is %s", what, i, errors.describe(x[i])) end
     end
     return join(what, x, ...)
+  end
+  local ops = require "flow.tensor.ops"
+  if op == ops.eq or op == ops.ne then
+    local equal = op == ops.eq
+    return require "flow.tensor.text.comparison" (equal and "flow.equal" or "flow.not_equal", x, (...), equal)
   end
   local shape_after = strings.is(x) and strings.move_of(op)
   if not shape_after then refuse() end

@@ -10,6 +10,10 @@ strings:expand_dims: The same strings with an axis of size 1 more.
   print(#flow.tensor({ "a", "b" }):expand_dims(1))      --> 1
 strings:squeeze: The same strings without an axis of size 1.
   print(flow.tensor({ { "a" }, { "b" } }):squeeze(-1)[2])      --> b
+strings:eq: Which strings are equal to another one, or to those of another tensor.
+  print(flow.tensor({ "ann", "bob" }):eq("bob"))
+strings:ne: Which strings differ from another one, or from those of another tensor.
+  print(flow.tensor({ "ann", "bob" }):ne("bob"))
 strings:to_tensor: Parts of texts, with another text where shorter rows were filled up.
   print(flow.strings.split({ "a b", "c" }):to_tensor("-")[2][2])      --> -
 flow.tensor: A tensor of a number, nested lists, an array of the FFI or another tensor; float32 unless dtype says otherwise.
