@@ -201,19 +201,18 @@ describe("flow.train", function()
   local function train(steps, restore)
     local Net = flow.Model:extend "Net"
     function Net:init() self.l1, self.l2 = flow.layers.Dense(4, { activation = "tanh" }), flow.layers.Dense(2) end
-    function Net:call(x) return self.l2(self.l1(x)) end
+    function Net:call(rows) return self.l2(self.l1(rows)) end
     local net, optimizer = Net(), flow.optimizers.Adam(0.1)
     local checkpoint = flow.train.Checkpoint { net = net, optimizer = optimizer }
     local status = restore and checkpoint:restore(restore)
-    local step = flow.fn(function(x, y)
+    local step = flow.fn(function(rows, targets)
       local tape = flow.GradientTape()
-      local loss = tape:record(function() return (net(x) - y):square():mean() end)
+      local loss = tape:record(function() return (net(rows) - targets):square():mean() end)
       optimizer:apply_gradients(tape:gradient(loss, net.trainable_variables), net.trainable_variables)
       return loss
     end)
-    local x = flow.random.normal({ 8, 3 }, { seed = 5 })
     local losses = {}
-    for i = 1, steps do losses[i] = step(x, x[{ {}, { 1, 2 } }]):item() end
+    for i = 1, steps do losses[i] = step(x, y):item() end
     return checkpoint, { weights = numbers(net.weights), slots = numbers(optimizer.variables), losses = losses }, status
   end
 
@@ -233,21 +232,18 @@ describe("flow.train", function()
     local model = flow.Sequential { flow.layers.Dense(2) }
     local other = flow.Sequential { flow.Input { 3 }, flow.layers.Dense(2) }
     for _, one in ipairs { model, other } do one:compile { optimizer = flow.optimizers.Adam(0.1), loss = "mse" } end
-    local x, y = flow.ones { 4, 3 }, flow.zeros { 4, 2 }
     other:fit(x, y, { epochs = 2, verbose = 0 })
     path = flow.train.Checkpoint { model = other }:save(folder .. "/sequential")
     flow.train.Checkpoint { model = model }:restore(path)
     collectgarbage()
     assert.equal(other:evaluate(x, y, { verbose = 0 }).loss, model:evaluate(x, y, { verbose = 0 }).loss)
-    for _, one in ipairs { model, other } do one:fit(x, y, { verbose = 0 }) end
+    for _, one in ipairs { model, other } do one:fit(x, y, { shuffle = false, verbose = 0 }) end
     assert.same(numbers(other.weights), numbers(model.weights))
 
     local wide = flow.Sequential { flow.layers.Dense(3) }
     flow.train.Checkpoint { model = wide }:restore(path)
     assert.error_matches(function() wide(x) end, "layers/0/kernel\" is float32 {3, 2} in the file, but float32 {3, 3} in the program")
-    local unused = flow.Sequential { flow.layers.Dense(3) }
-    flow.train.Checkpoint { model = unused }:restore(path)
-    unused, wide = nil, nil
+    flow.train.Checkpoint { model = flow.Sequential { flow.layers.Dense(3) } }:restore(path)
     collectgarbage()
     collectgarbage()
     flow.layers.Dense(1)(x)

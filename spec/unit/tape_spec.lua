@@ -118,6 +118,24 @@ describe("flow.GradientTape", function()
     assert.equal('a gradient tape has no field "gradent"; did you mean "gradient"?', message_of(function() tape:gradent() end))
   end)
 
+  it("watches only the variables that it is told to, where it is made so", function()
+    local a, b, x = flow.Variable(0), flow.Variable(10), flow.tensor(2)
+    local function graph() return flow.sum(flow.sin(a) + flow.softplus(b) + x * b) end
+    local tape = flow.GradientTape { watch_accessed_variables = false, persistent = true }
+    tape:watch(b)
+    tape:watch(x)
+    local y = tape:record(graph)
+    local found = tape:gradient(y, { a = a, b = b, x = x })
+    assert.is_nil(found.a)                                              -- as in TensorFlow
+    assert.near(1 / (1 + math.exp(-10)) + 2, found.b:item(), 1e-6)
+    assert.equal(10, found.x:item())
+    assert.equal(0, tape:gradient(y, a, nil, "zero"):item())
+    assert.is_nil(tape:jacobian(y, a))
+    assert.near(found.b:item(), tape:jacobian(y, b):item(), 1e-6)
+    local constant = flow.Variable(1, { trainable = false })
+    assert.error_matches(function() tape:watch(constant) end, "is not trainable: set variable.trainable = true")
+  end)
+
   it("gives its gradients once, unless it is persistent, as in TensorFlow", function()
     local v, tape = flow.Variable(3), flow.GradientTape()
     local spent = "gradient(): this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked "

@@ -140,7 +140,8 @@ end
 -- objects: a table of names with objects. Returns { variables = { [path] = variable }, paths = list, states = { [path] = { get =,
 -- set = } }, state_paths = list, layers = list, with the models, models = list, optimizers = { [path] = optimizer } }.
 function graph.of(objects)
-  local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, layers = {}, models = {}, optimizers = {}, seen = {} }, Graph)
+  local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, layers = {}, models = {}, optimizers = {},
+                              seen = {} }, Graph)
   local names = require("flow.names").sorted(objects)
   for _, name in ipairs(names) do walk(self, name, objects[name]) end
   return self

@@ -59,8 +59,8 @@ local function run(self, steps, callbacks)
   return self.model:evaluate(is_list and data[1] or data, is_list and data[2] or nil, options)
 end
 
--- Brings the model to a checkpoint, as far as it has what the model has, or to a file of weights, for which it needs its variables: those of
--- a model without an Input are made by a batch of the data.
+-- Brings the model to a checkpoint, as far as it has what the model has, or to a file of weights, for which it needs its variables: those
+-- of a model without an Input are made by a batch of the data.
 local function load(self, path, is_checkpoint)
   if not is_checkpoint then
     if not self.model.built then run(self, 1) end

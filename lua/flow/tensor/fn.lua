@@ -31,7 +31,8 @@ local fn = {
 local MAX_PLANS = 8                -- per function; the least recently used one goes
 local RETRACES_BEFORE_WARNING = 5
 
--- Raises while something is traced, with what would have to be done by every run of the trace. Of a flow.fn it is not an error: it stays Lua.
+-- Raises while something is traced, with what would have to be done by every run of the trace. Of a flow.fn it is not an error: it stays
+-- Lua.
 function fn.check_untraced(message, ...)
   if C.flow_trace_depth(context) == 0 then return end
   fn.cannot_be_traced = true

@@ -4,7 +4,8 @@
 --   local loss = tape:record(function() return loss_fn(y, model(x)) end)
 --   local gradients = tape:gradient(loss, model.trainable_variables)
 --
--- Trainable variables are watched by being read; tensors are watched by tape:watch(t). As in TensorFlow a tape is asked for gradients once,
+-- Trainable variables are watched by being read, or, with watch_accessed_variables = false, by tape:watch(variable) alone; tensors are
+-- watched by tape:watch(t). As in TensorFlow a tape is asked for gradients once,
 -- after which it lets go of what it remembers, unless it is made as flow.GradientTape { persistent = true }; recording again starts from
 -- the beginning.
 --
@@ -40,14 +41,12 @@ metatable.__index = function(_, key)
   return method
 end
 
--- persistent: it may be asked for gradients several times. watch_accessed_variables = false, as TensorFlow has it, is not supported.
+-- persistent: it may be asked for gradients several times. watch_accessed_variables = false: of variables only those have gradients that
+-- are watched.
 takes "{ persistent: boolean = false, watch_accessed_variables: boolean = true }"
 function tape.GradientTape(options)
-  if options.watch_accessed_variables == false then
-    raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
-  end
-  return setmetatable({ handle = false, recording = false, persistent = options.persistent, spent = false, watched = {}, customs = {} },
-    metatable)
+  return setmetatable({ handle = false, recording = false, persistent = options.persistent, spent = false, watched = {}, customs = {},
+    watched_variables_only = not options.watch_accessed_variables, chosen = {} }, metatable)
 end
 
 local out = native.out("flow_tape")
@@ -142,15 +141,19 @@ function Tape:stop_recording(f, ...)
 end
 
 -- Watches a tensor (or a list of them): every recording from now on, or, while one runs, that one alone, so that a tape that is used for
--- many steps keeps no tensor of those before. Variables need no watching.
+-- many steps keeps no tensor of those before. Variables need no watching, unless the tape was made with watch_accessed_variables = false:
+-- then it watches these from now on.
 function Tape:watch(t)
   if native.is_tensor(t) then
     if not t.dtype:find("float", 1, true) then raise("watch(): gradients need floating-point numbers, this tensor is %s", t.dtype) end
     if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t)))
     else self.watched[#self.watched + 1] = t end
-  elseif type(t) == "table" and not variable.is_variable(t) then
+  elseif variable.is_variable(t) then
+    if not t.trainable then raise("watch(): variable %q is not trainable: set variable.trainable = true", t.name) end
+    self.chosen[t] = true
+  elseif type(t) == "table" then
     for i = 1, errors.check_list("watch()", t) do self:watch(t[i]) end
-  elseif not variable.is_variable(t) then
+  else
     raise("watch(): expected a tensor or a list of tensors, got %s", errors.describe(t))
   end
 end
@@ -168,6 +171,14 @@ local function flatten(sources, leaves)
   local positions = {}
   for key, value in names.ordered(sources) do positions[key] = flatten(value, leaves) end
   return positions
+end
+
+-- Takes out what was found for variables that the tape does not watch; none: what stands for nothing, nil or false. list: by leaf.
+local function only_watched(self, leaves, list, none)
+  for i, leaf in ipairs(self.watched_variables_only and leaves or {}) do
+    if variable.is_variable(leaf) and not self.chosen[leaf] then list[i] = none end
+  end
+  return list
 end
 
 -- Gradients, nested as the sources were. positions: the same nesting with each one's number.
@@ -317,7 +328,7 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   local targets, given, leaves = {}, {}, {}
   flatten_targets(target, output_gradients, targets, given)
   local positions = flatten(sources, leaves)
-  local gradients = ask(self, "gradient()", shared_gradients, targets, given, leaves)
+  local gradients = only_watched(self, leaves, ask(self, "gradient()", shared_gradients, targets, given, leaves))
   if unconnected == "zero" then
     for i = 1, #leaves do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
@@ -369,6 +380,7 @@ function Tape:jacobian(target, sources, unconnected)
   local lists = ask(self, "jacobian()", gradients_of_parts, target, count, function(i)
     return ops.reshape_raw(ops.one_hot(i - 1, count):to(target.dtype), dims)
   end, leaves)
+  only_watched(self, leaves, lists, false)
   for k, leaf in ipairs(leaves) do
     local shape = joined(dims, tensor.raw_shape(variable.is_variable(leaf) and leaf:value() or leaf))
     if lists[k] then results[k] = ops.reshape_raw(ops.stack(lists[k], 1), shape)

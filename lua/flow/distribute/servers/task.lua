@@ -402,8 +402,8 @@ function server_task.run(resolver, times)
   check(C.flow_server_open(context, cluster, out))
   local server = { handle = native.own(out, C.flow_server_close), index = resolver.task_id, version = native.string(C.flow_version()),
                    cluster = native.text(C.flow_cluster_hash, cluster), parts = {}, bytes = 0, filled = 0, room = SLACK, optimizers = {},
-                   by_number = {}, optimizer_count = 0, peers = {}, came = {}, waiting = {}, scopes = {}, leaving = {}, lost = nil, done = false,
-                   since = nil, looked = false, trainers = resolver.num_workers, times = times, met = false,
+                   by_number = {}, optimizer_count = 0, peers = {}, came = {}, waiting = {}, scopes = {}, leaving = {}, lost = nil,
+                   done = false, since = nil, looked = false, trainers = resolver.num_workers, times = times, met = false,
                    listens_since = C.flow_clock(), chief = name_of_chief(cluster) }
   server.began = ("%s %d"):format(tostring(server.parts), os.time())      -- tells this process from one before
   log.info("ps:%d: listening on %s", server.index, native.string(C.flow_cluster_address(cluster, C.FLOW_JOB_PS, server.index)))

@@ -61,8 +61,8 @@ local function drop_results(server, scope)
   end
 end
 
--- Workers that were in the phase of a scope that ends now go on with the variables that it has left: they take these, and say so, before the
--- chief's next values are there (answers.settled).
+-- Workers that were in the phase of a scope that ends now go on with the variables that it has left: they take these, and say so, before
+-- the chief's next values are there (answers.settled).
 local function let_leave(server, scope)
   for peer, phase in pairs(scope.reached) do
     if phase == scope.phase and not peer.chief then server.leaving[peer] = true end
