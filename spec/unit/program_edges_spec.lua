@@ -62,6 +62,32 @@ describe("flowlua", function()
     end
   end)
 
+  it("says what a script raised, whatever that is, and ends with 1", function()
+    for _, case in ipairs {
+      { 'setmetatable({}, { __tostring = function() error "x" end })', "an error that cannot be shown: table, whose __tostring fails" },
+      { "setmetatable({}, { __tostring = function() return {} end })", "an error that cannot be shown: table, whose __tostring fails" },
+      { 'setmetatable({}, { __tostring = function() return "own" end })', "own" },
+      { "setmetatable({}, { __metatable = 5 })", "an error that is not text: table" },
+      { "{}", "an error that is not text: table" }, { "nil", "nil" }, { "false", "false" }, { '"text", 0', "text" },
+    } do
+      local output, code = support.run(("%s %s"):format(program, support.file("raise.lua", "error(" .. case[1] .. ")")))
+      assert.equal(1, code, case[1])
+      assert.equal("flowlua: " .. case[2], output:match "^[^\n]*", case[1])
+    end
+  end)
+
+  it("says what is wrong where no more files can be opened", function()
+    local script = support.file("files.lua", [[
+      local flow = require "flow"
+      flow.save_npy(arg[1], flow.ones { 2 })      -- loads what that needs
+      local kept = {}
+      repeat kept[#kept + 1] = io.open "/dev/null" until #kept == 0 or not io.open "/dev/null"
+      flow.save_npy(arg[1], flow.ones { 2 })]])
+    local output, code = support.run(("bash -c 'ulimit -n 40; exec env %s %s %s/a.npy'"):format(program, script, support.folder()))
+    assert.equal(1, code, output)
+    assert.truthy(output:find "Too many open files", output)
+  end)
+
   it("bench and scaling name what they do not take", function()
     local output, code = support.run(program .. " bench mlp 2>&1")
     assert.equal(1, code)

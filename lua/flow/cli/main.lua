@@ -34,14 +34,19 @@ end
 
 -- The handler of xpcall: { text = the message, trace = the message with the lines that led to it }, or an Exit of flow.args as it is.
 local function traceback(message)
-  if type(message) == "table" then
-    if is_exit(message) then return message end
-    local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
-    message = described or "an error that is not text: " .. type(message)
+  if type(message) == "table" and is_exit(message) then return message end
+  local metatable = debug.getmetatable(message)
+  if type(message) == "table" and not (metatable and metatable.__tostring) then
+    message = "an error that is not text: table"
+  else
+    local shown, text = pcall(tostring, message)
+    message = shown and type(text) == "string" and text
+      or ("an error that cannot be shown: %s, whose __tostring fails"):format(type(message))
   end
-  message = tostring(message)
-  message = message .. hint(message)
-  return { text = message, trace = message .. require("flow.traceback").text(message, 2) }
+  local hinted, known = pcall(hint, message)
+  if hinted then message = message .. known end
+  local loaded, lines = pcall(require, "flow.traceback")      -- neither, where no file can be opened any more
+  return { text = message, trace = loaded and message .. lines.text(message, 2) or message }
 end
 
 local PREEMPTED = 128 + 15      -- the exit code after SIGTERM, as a shell counts
@@ -57,6 +62,7 @@ local function call(host, f, ...)
   local ok, failure = xpcall(function() f(unpack(arguments, 1, arguments.n)) end, traceback)
   host.take_termination(false)
   if ok then return nil end
+  if type(failure) ~= "table" then failure = { text = tostring(failure), trace = tostring(failure) } end      -- the handler failed, too
   if is_exit(failure) then
     print(failure.text)
     return failure.code
