@@ -70,7 +70,11 @@ static flow_status take_run(flow_context *context, flow_run_state *run)
   return FLOW_OK;
 }
 
-static void leave_run(flow_run_state *run) { atomic_store(&run->running, 0); }
+static void leave_run(flow_replica_set *set, flow_status status)
+{
+  flow_replica_set_end_run(set, status);
+  atomic_store(&set->run.running, 0);
+}
 
 /* Where a replica's operands are: inputs from their row `first` on, which are brought to a device, whose variables are bound already. */
 static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
@@ -164,7 +168,7 @@ static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_
   if (status != FLOW_OK) {
     if (outputs) drop_outputs(outputs, lead->plan->output_count);
     flow_device_run_give_up(set);
-    leave_run(&set->run);
+    leave_run(set, status);
     return status;
   }
   return FLOW_OK;
@@ -244,7 +248,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   if (status == FLOW_OK) status = begin_run(context, instance->set, contiguous, count, NULL, -1, -1, 0, outputs);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance->set);
-    leave_run(instance->run);
+    leave_run(instance->set, status);
   }
   for (int i = 0; i < count; i++) flow_tensor_release(contiguous[i]);
   if (contiguous != few) flow_free(contiguous);
@@ -277,7 +281,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
   FLOW_TRY(check_rows(instance, inputs, count, first, rows));
   FLOW_TRY(begin_run(context, instance->set, inputs, count, order, (int64_t)first, (int64_t)rows, 0, NULL));
   flow_status status = execute(instance->set);
-  leave_run(instance->run);
+  leave_run(instance->set, status);
   return status;
 }
 
@@ -288,7 +292,7 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
   FLOW_TRY(begin_run(context, instance->set, inputs, count, order, first, rows, steps, NULL));
   flow_status status = execute(instance->set);
   if (status == FLOW_OK) status = flow_device_run_close_tables(instance, inputs, order);
-  leave_run(instance->run);
+  leave_run(instance->set, status);
   return status;
 }
 
@@ -353,7 +357,7 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
   if (status == FLOW_OK) status = flow_execute(set);
   for (int k = 0; k < replicas * each && status == FLOW_OK; k++) status = copy_output(set->replicas[k / each], k % each, outputs[k], 0);
   if (status != FLOW_OK) drop_outputs(outputs, replicas * each);
-  leave_run(&set->run);
+  leave_run(set, status);
   return status;
 }
 

@@ -45,6 +45,9 @@ struct flow_exchange {
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
   /* (optional, as collect) *out: this many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
   flow_status (*share_region)(flow_exchange *self, int64_t bytes, flow_shared_region *out);
+  /* (optional) What all workers have announced to do together, such as a run, has failed here, for the reason that is this thread's last
+   * error, which stays. The others may wait for sums that this worker will not begin. */
+  void (*failed)(flow_exchange *self);
   /* (optional, default: not told) The step that begins, for the message when a worker is lost. */
   void (*progress)(flow_exchange *self, int64_t step);
   /* (optional) "worker:1 10.0.0.2:2222", valid until the thread has asked for three more. */

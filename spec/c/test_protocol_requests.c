@@ -1,107 +1,5 @@
-/* What tasks ask of the chief: store, barriers, goodbyes; and messages that nobody should send. Three protocols, whose messages arrive at
- * once and in order. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/memory.h"
-#include "cluster/control/protocol.h"
-
-enum { TASKS = 3 };
-
-/* What a task was told last, of each kind of action. */
-typedef struct told { int count; uint32_t request; flow_status status; char text[1100]; uint8_t bytes[64]; size_t size; int task; } told;
-
-static struct {
-  flow_cluster  *cluster[TASKS];
-  flow_protocol *task[TASKS];
-  told           told[TASKS][FLOW_ACTION_FAILED + 1];
-  double         now;
-} all;
-
-/* Connection i of the chief and connection 0 of member i are one. */
-static void pass_on(int from, const flow_action *action)
-{
-  int to = from == 0 ? action->connection : 0, connection = from == 0 ? 0 : from;
-  if (action->kind == FLOW_ACTION_SEND) flow_protocol_received(all.task[to], all.now, connection, action->bytes, action->count);
-  if (action->kind == FLOW_ACTION_CLOSE) flow_protocol_closed(all.task[to], all.now, connection, "closed");
-  if (action->kind == FLOW_ACTION_DIAL && !all.told[from][FLOW_ACTION_DIAL].count) {
-    flow_protocol_connected(all.task[0], all.now, from);
-    flow_protocol_connected(all.task[from], all.now, 0);
-  }
-}
-
-static void pump(void)
-{
-  flow_action action;
-  for (int moved = 1; moved;) {
-    moved = 0;
-    for (int i = 0; i < TASKS; i++) {
-      while (all.task[i] && flow_protocol_next(all.task[i], &action)) {
-        told *last = &all.told[i][action.kind];
-        moved = 1;
-        pass_on(i, &action);
-        last->count++;
-        last->request = action.request;
-        last->status = action.status;
-        last->task = action.task;
-        last->size = action.count < sizeof last->bytes ? action.count : sizeof last->bytes;
-        memcpy(last->bytes, action.bytes, last->size);
-        snprintf(last->text, sizeof last->text, "%s", action.text);
-      }
-    }
-  }
-}
-
-static void wait_until(double now)
-{
-  while (all.now < now) {
-    all.now += 0.5;
-    for (int i = 0; i < TASKS; i++) flow_protocol_timer(all.task[i], all.now);
-    pump();
-  }
-}
-
-static int begin(void **state)
-{
-  (void)state;
-  memset(&all, 0, sizeof all);
-  for (int i = 0; i < TASKS; i++) {
-    char text[256];
-    snprintf(text, sizeof text, "{\"cluster\":{\"chief\":[\"a:1\"],\"worker\":[\"b:1\",\"c:1\"]},\"task\":{\"type\":\"%s\",\"index\":%d}}",
-             i == 0 ? "chief" : "worker", i == 2);
-    if (flow_cluster_parse(text, (double)strlen(text), "test", NULL, -1, &all.cluster[i]) != FLOW_OK) return -1;
-    const flow_protocol_options options = { .cluster = all.cluster[i], .job = "j", .version = "1", .incarnation = (uint64_t)i + 1,
-                                            .place = i == 2 ? "process 3 on c" : NULL };
-    if (flow_protocol_new(&options, 0, &all.task[i]) != FLOW_OK || flow_protocol_join(all.task[i], 0, i, "m") != FLOW_OK) return -1;
-  }
-  wait_until(1);
-  for (int i = 0; i < TASKS; i++) {
-    if (all.told[i][FLOW_ACTION_STARTED].count != 1) return -1;
-  }
-  return 0;
-}
-
-static int end(void **state)
-{
-  (void)state;
-  for (int i = 0; i < TASKS; i++) {
-    flow_protocol_release(all.task[i]);
-    flow_cluster_release(all.cluster[i]);
-  }
-  return 0;
-}
-
-static const told *result_of(int task) { return &all.told[task][FLOW_ACTION_RESULT]; }
-
-static void expect_words(const char *text, const char *part)
-{
-  if (!strstr(text, part)) fail_msg("\"%s\" lacks \"%s\"", text, part);
-}
+/* What tasks ask of the chief: store, barriers, goodbyes; and messages that nobody should send. */
+#include "three_protocols.h"
 
 static void set(int task, uint32_t request, const char *key, const char *value)
 {
@@ -238,70 +136,6 @@ static void test_finished_task(void **state)
     assert_int_equal(result_of(i)->status, FLOW_INVALID_STATE);
     assert_string_equal(result_of(i)->text, "barrier \"late\": worker:0 b:1 has finished and does not come any more");
   }
-}
-
-/* Who is at fault by itself is believed at once, also over a report that waits for its verdict. */
-static void test_own_fault(void **state)
-{
-  (void)state;
-  static const char *const words[] = { "chief:0 a:1 reports at step ", "worker:0 b:1 reports at step ", "worker:1 c:1 reports at step " };
-  for (int culprit = 0; culprit < TASKS; culprit++) {
-    assert_int_equal(flow_protocol_report(all.task[(culprit + 1) % TASKS], all.now, "a peer is lost", 0), FLOW_OK);
-    pump();
-    assert_int_equal(flow_protocol_report(all.task[culprit], all.now, "no such file", 1), FLOW_OK);
-    pump();
-    for (int i = 0; i < TASKS; i++) {
-      expect_words(all.told[i][FLOW_ACTION_ABORTED].text, words[culprit]);
-      expect_words(all.told[i][FLOW_ACTION_ABORTED].text, ": no such file");
-      assert_int_equal(flow_protocol_join(all.task[i], all.now, 5, "m"), FLOW_OK);
-    }
-    pump();
-  }
-}
-
-/* Who waited in vain is not to blame, but who has begun fewer calls; of a report that somebody is late and one that somebody is lost the
- * former tells more. Where all have begun the same the one that reports is named. */
-static void late_tasks(const uint32_t calls[TASKS], int reporter, flow_fault first, int culprit, const char *words)
-{
-  for (int i = 0; i < TASKS; i++) {
-    flow_protocol_calls(all.task[i], calls[i]);
-    flow_protocol_progress(all.task[i], 100 + i, i == 1 ? "strategy:run" : "");
-  }
-  wait_until(all.now + 2);                                        /* heartbeats */
-  assert_int_equal(flow_protocol_report(all.task[2], all.now, "the connection to rank 0 is lost", first), FLOW_OK);
-  pump();
-  assert_int_equal(flow_protocol_report(all.task[reporter], all.now, "a rank did not answer within 20 s", FLOW_FAULT_LATE), FLOW_OK);
-  pump();
-  wait_until(all.now + 2);
-  for (int i = 0; i < TASKS; i++) {
-    assert_int_equal(all.told[i][FLOW_ACTION_ABORTED].task, culprit);
-    assert_string_equal(all.told[i][FLOW_ACTION_ABORTED].text, words);
-    assert_int_equal(flow_protocol_join(all.task[i], all.now, 5, "m"), FLOW_OK);
-  }
-  pump();
-}
-
-static void test_late_task(void **state)
-{
-  (void)state;
-  late_tasks((const uint32_t[]){ 7, 6, 7 }, 0, FLOW_FAULT_UNKNOWN, 1,
-             "worker:0 b:1 did not come: chief:0 a:1 reports at step 100: a rank did not answer within 20 s");
-  late_tasks((const uint32_t[]){ 7, 6, 5 }, 0, FLOW_FAULT_UNKNOWN, 1,
-             "worker:0 b:1, worker:1 c:1 (process 3 on c) did not come: chief:0 a:1 reports at step 100: a rank did not answer "
-             "within 20 s");
-  late_tasks((const uint32_t[]){ UINT32_MAX, 0, 0 }, 1, FLOW_FAULT_UNKNOWN, 0,          /* the counter has come around */
-             "chief:0 a:1 did not come: worker:0 b:1 reports at step 101: a rank did not answer within 20 s");
-  late_tasks((const uint32_t[]){ 8, 8, 8 }, 1, FLOW_FAULT_LATE, 2, "worker:1 c:1 reports at step 102: the connection to rank 0 is lost");
-}
-
-/* A lost task is named with the newest step that anybody is known to be at, also before its first heartbeat, and with what it was. */
-static void test_step_of_lost_task(void **state)
-{
-  (void)state;
-  flow_protocol_progress(all.task[0], 192, "");
-  assert_int_equal(flow_protocol_closed(all.task[0], all.now, 2, "reset"), FLOW_OK);
-  pump();
-  assert_string_equal(all.told[1][FLOW_ACTION_ABORTED].text, "worker:1 c:1 lost its connection (reset) at step 192; it was process 3 on c");
 }
 
 /* Open requests fail with the sentence of the abort, and nothing of the generation is left to the next. */
@@ -477,9 +311,6 @@ int main(void)
     IN_GENERATION(test_store_is_emptied),
     IN_GENERATION(test_limits),
     IN_GENERATION(test_barrier),
-    IN_GENERATION(test_own_fault),
-    IN_GENERATION(test_late_task),
-    IN_GENERATION(test_step_of_lost_task),
     IN_GENERATION(test_finished_task),
     IN_GENERATION(test_abort_ends_requests),
     IN_GENERATION(test_goodbyes),

@@ -202,6 +202,33 @@ static int run_gives_up(void)
   return 0;
 }
 
+/* A run that all announce, and that fails on this worker. */
+static int fail_in_run(const char *why)
+{
+  flow_exchange *exchange = flow_worker_exchange(worker);
+  int64_t mine = rank, all[MOST_WORKERS];
+  ASK(exchange->all_gather(exchange, &mine, sizeof mine, all));
+  moment = seconds();
+  flow_fail(FLOW_INVALID_ARGUMENT, "%s", why);
+  if (*why) exchange->failed(exchange);
+  return 0;
+}
+
+/* It fails on the victim, whose program catches that. */
+static int run_failed(void)
+{
+  flow_worker_progress(worker, 7, "");
+  return fail_in_run(rank == victim ? "label 77 of row 1 is outside 0..2" : "") || (rank != victim && wait_in_sums());
+}
+
+/* It fails on all, of which the victim is late; they go on. */
+static int run_failed_alike(void)
+{
+  for (int i = 0; i < 3; i++)
+    if (fail_in_run("the loss is not a number") || (rank == victim && i < 2 && usleep(1500000))) return 1;
+  return run_calls();
+}
+
 /* The victim cannot go on, and the others find out that they cannot either when its verdict is there. */
 static int run_fails_too(void)
 {
@@ -281,12 +308,19 @@ static int run_finished_dies(void)
   return 0;
 }
 
+/* clang-format off */
+/* A victim that catches its failure calls the others, has nothing more to do, or computes for longer than the others wait. */
+static int run_failed_calls(void) { return run_failed() || add_up(); }
+static int run_failed_ends(void) { return run_failed() || (flow_worker_goodbye(worker) && say("aborted", moment)); }
+static int run_failed_computes(void) { return run_failed() || wait_in_computation(); }
+
 static const struct program { const char *name; int (*run)(void); } programs[] = {
   { "calls", run_calls }, { "differ", run_differ }, { "differ_and_go_on", run_differ_and_go_on }, { "other_program", run_other_program },
-  { "other_step", run_other_step },
+  { "other_step", run_other_step }, { "failed_alike", run_failed_alike }, { "failed_calls", run_failed_calls },
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
   { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "late", run_late }, { "leaves", run_leaves },
+  { "failed_ends", run_failed_ends }, { "failed_computes", run_failed_computes },
   { "gives_up", run_gives_up }, { "fails_too", run_fails_too }, { "computes_on", run_computes_on },
   { "finished_dies", run_finished_dies }, { "finished_early", run_finished_early },
   { "finished_before_barrier", run_finished_before_barrier },
@@ -294,6 +328,7 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
   { "missing", run_calls }, { "wrong_secret", run_calls }, { "no_secret", run_calls }, { "other_job", run_calls },
   { "other_engine", run_calls },
 };
+/* clang-format on */
 
 /* ---- a worker ------------------------------------------------------------------------------------------------------------------------ */
 

@@ -117,6 +117,27 @@ describe("a cluster of workers", function()
     end
   end)
 
+  it("names the worker whose run has failed, where its program goes on, and why", function()
+    local ends = {}
+    for _, name in ipairs { "failed_calls", "failed_ends", "failed_computes" } do
+      for victim = 0, 1 do
+        for memory = 0, 1 do ends[#ends + 1] = { victim, start(name, 3, victim, "FLOW_SHARED_MEMORY=" .. memory) } end
+      end
+    end
+    for _, cluster in ipairs(ends) do
+      local victim, text = cluster[1], cluster[2]()
+      for rank = 0, 2 do
+        check_failure(text, rank, "aborted", 10, "^worker:" .. victim .. " 127[%d.:]+ reports at step 7: label 77 of row 1 is outside 0")
+      end
+    end
+  end)
+
+  it("goes on after a run that has failed on all workers", function()
+    local first, second = start("failed_alike", 3, 0), start("failed_alike", 2, 1)
+    check_ends(first(), { [0] = 0, 0, 0 })
+    check_ends(second(), { [0] = 0, 0 })
+  end)
+
   it("logs a verdict only for who has not failed with it or before it", function()
     local ends = {}
     for victim = 0, 1 do

@@ -339,7 +339,8 @@ static void *run(void *argument)
     flow_control_take_calls(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
     /* The watcher runs on this thread, under the lock: it may only look at memory (worker.c). */
-    const char *fault = control->on_tick ? control->on_tick(control->watch_state, control->finished) : NULL;
+    int behind = flow_protocol_is_behind(control->protocol);
+    const char *fault = control->on_tick ? control->on_tick(control->watch_state, control->finished, behind) : NULL;
     if (fault) flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), fault, FLOW_FAULT_OWN));
   }
   pthread_mutex_unlock(&control->lock);

@@ -31,9 +31,9 @@ void        flow_control_count(flow_control *control, const _Atomic uint32_t *ca
  *
  * context: its interrupt flag ends waiting; NULL: nothing does. ended: called with a sentence once for each generation that is aborted,
  * and when there is no hope of another one. tick: called several times per heartbeat, also after the end; finished: a task that has said
- * goodbye, or "". It returns why this process cannot go on, which is reported as its own fault, or NULL. */
-void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
-                               const char *(*tick)(void *state, const char *finished), void *state);
+ * goodbye, or ""; behind: flow_control_is_behind. It returns why this process cannot go on, which is reported as its own fault, or NULL. */
+void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
+                        const char *(*tick)(void *state, const char *finished, int behind), void *state);
 
 /* What seals messages (control_plugin.h), for rooms that seal more; NULL: there is no secret, and nothing is sealed. */
 const struct flow_control_functions *flow_control_sealing(const flow_control *control);
@@ -50,6 +50,9 @@ flow_end    flow_control_end(flow_control *control);
 int         flow_control_has_newcomer(const flow_control *control);
 /* Of a member: the chief waits in a common call that this process has not come to, or has said goodbye, as a heartbeat told. */
 int flow_control_chief_is_ahead(flow_control *control);
+/* On any task: the chief, or if this is it any task, has begun a common call that this process has not, or has said goodbye, by the last
+ * heartbeat. */
+int flow_control_is_behind(flow_control *control);
 /* Ends the generation, so that the next one begins with it. */
 flow_status flow_control_pause(flow_control *control);
 /* Whether no further generation will begin. */

@@ -67,7 +67,7 @@ void flow_control_count(flow_control *control, const _Atomic uint32_t *calls)
 
 /* Under the lock, since the thread that will call these functions runs already. */
 void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
-                        const char *(*tick)(void *state, const char *finished), void *state)
+                        const char *(*tick)(void *state, const char *finished, int behind), void *state)
 {
   enter(control);
   control->context = context;
@@ -131,6 +131,15 @@ int flow_control_chief_is_ahead(flow_control *control)
   int ahead = flow_protocol_chief_is_ahead(control->protocol);
   pthread_mutex_unlock(&control->lock);
   return ahead;
+}
+
+int flow_control_is_behind(flow_control *control)
+{
+  enter(control);
+  flow_control_take_calls(control);
+  int behind = flow_protocol_is_behind(control->protocol);
+  pthread_mutex_unlock(&control->lock);
+  return behind;
 }
 
 int flow_control_has_newcomer(const flow_control *control) { return atomic_load(&control->newcomer); }

@@ -34,7 +34,7 @@ struct flow_control {
   void           *log_state;
   const flow_context *context;                   /* whose interrupt flag ends waiting; may be NULL */
   void          (*on_end)(void *state, const char *text);
-  const char   *(*on_tick)(void *state, const char *finished);
+  const char *(*on_tick)(void *state, const char *finished, int behind);
   void           *watch_state;
   const _Atomic uint32_t *begun;                 /* of the caller; NULL: nobody counts */
   /* Only the thread adds and releases them, so that what it polls without the lock stays open. */

@@ -92,6 +92,8 @@ flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t 
 void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
 /* Of a member: the chief has begun a common call that this process has not, or said goodbye, when it was heard last. */
 int flow_protocol_chief_is_ahead(const flow_protocol *protocol);
+/* The same on any task; to the chief, of any task that takes part. */
+int flow_protocol_is_behind(const flow_protocol *protocol);
 /* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits
  * a moment whether another one turns out to be lost. */
 flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault);

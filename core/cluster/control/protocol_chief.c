@@ -311,11 +311,21 @@ flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t reques
   return flow_protocol_send(protocol, protocol->peers[task].connection, &result);
 }
 
-/* Also of tasks that only wait: `heard` is what it is for. */
-static flow_status take_ping(flow_peer *peer, const flow_control_message *message)
+int flow_chief_is_behind(const flow_protocol *protocol)
+{
+  for (int i = 1; i < protocol->tasks && protocol->standing == FLOW_RUNNING; i++) {
+    const flow_peer *peer = &protocol->peers[i];
+    if (peer->standing == FLOW_FINISHED) return 1;
+    if (peer->standing == FLOW_RUNNING && (int32_t)(peer->calls - protocol->calls) > 0) return 1;
+  }
+  return 0;
+}
+
+/* Also of tasks that only wait: `heard` is what it is for. Calls are counted from the beginning of a generation. */
+static flow_status take_ping(const flow_protocol *protocol, flow_peer *peer, const flow_control_message *message)
 {
   peer->step = message->step;
-  peer->calls = message->request;
+  if (message->generation == protocol->generation) peer->calls = message->request;
   snprintf(peer->doing, sizeof peer->doing, "%s", message->name);
   return FLOW_OK;
 }
@@ -335,7 +345,7 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
   int works = peer->standing == FLOW_RUNNING && message->generation == protocol->generation;
   peer->heard = protocol->now;
   switch (message->kind) {
-  case FLOW_MESSAGE_PING: return take_ping(peer, message);
+  case FLOW_MESSAGE_PING: return take_ping(protocol, peer, message);
   case FLOW_MESSAGE_JOIN: return flow_chief_joined(protocol, task, message);
   case FLOW_MESSAGE_GOODBYE: return flow_chief_goodbye(protocol, task, message->task != 0);
   case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text, fault_of(message->task)) : FLOW_OK;

@@ -170,6 +170,7 @@ static flow_status start(flow_protocol *protocol, int members, flow_control_mess
     flow_peer *peer = &protocol->peers[i];
     if (peer->standing != FLOW_RUNNING) continue;
     peer->generation = message->generation;
+    peer->calls = 0;
     status = flow_protocol_send(protocol, peer->connection, message);
   }
   if (status == FLOW_OK) status = flow_protocol_started(protocol, message);

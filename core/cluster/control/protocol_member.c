@@ -162,6 +162,11 @@ int flow_protocol_chief_is_ahead(const flow_protocol *protocol)
   return protocol->chief_finished || (int32_t)(protocol->chief_calls - protocol->calls) > 0;
 }
 
+int flow_protocol_is_behind(const flow_protocol *protocol)
+{
+  return protocol->self == 0 ? flow_chief_is_behind(protocol) : flow_protocol_chief_is_ahead(protocol);
+}
+
 /* ---- time ---------------------------------------------------------------------------------------------------------------------------- */
 
 static int reachable(const flow_protocol *protocol) { return protocol->standing >= FLOW_WELCOMED; }

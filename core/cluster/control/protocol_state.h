@@ -139,6 +139,8 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
 flow_status flow_chief_closed(flow_protocol *protocol, int connection, const char *why);
 flow_status flow_chief_timer(flow_protocol *protocol, double slept);
 double      flow_chief_wakeup(const flow_protocol *protocol);
+/* Whether another task has begun a common call that the chief has not, or has said goodbye. */
+int flow_chief_is_behind(const flow_protocol *protocol);
 /* Whether there is a generation; it may be one whose chief has said goodbye. */
 int         flow_chief_is_running(const flow_protocol *protocol);
 /* REFUSE, to everybody, and the end of this process's part. */

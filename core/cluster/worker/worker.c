@@ -206,11 +206,13 @@ static const char *look_into_transport(flow_worker *worker)
 
 /* For flow_control_watch: what is looked at several times a heartbeat. If this process waits for a task that has finished its program,
  * that is the end of the wait. */
-static const char *look_at_waiting(void *state, const char *finished)
+static const char *look_at_waiting(void *state, const char *finished, int behind)
 {
   char text[500];
   flow_worker *worker = state;
   log_unheard_verdict(worker);
+  const char *failure = flow_worker_failed_alone(worker, behind);
+  if (failure) return failure;
   if (!flow_worker_waits_in_vain(worker, finished)) return look_into_transport(worker);
   snprintf(text, sizeof text, "%s has finished and takes no part any more: do all workers run the same program?", finished);
   abort_transport(worker, text);
@@ -425,6 +427,7 @@ flow_status flow_worker_goodbye(flow_worker *worker)
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
   if (!worker->control) return FLOW_OK;
   FLOW_TRY(flow_worker_check(worker));
+  FLOW_TRY(flow_worker_settle_failure(worker));
   flow_worker_finish_devices(worker);
   FLOW_TRY(flow_control_goodbye(worker->control, 0));
   worker->orderly = 1;

@@ -1,7 +1,8 @@
 /* core/cluster/worker: one process of a cluster as its program sees it. Reading order: worker.c (opening, connecting, closing),
- * worker_exchange.c (sums of a training), worker_announce.c and worker_calls.c (calls outside of steps), worker_rejoin.c (the generation
- * after a loss), connect_devices.c (GPUs), worker_launched.c (clusters without addresses), worker_encrypt.c, worker_store.c,
- * worker_watch.c. Uses base, tensor, transport, run, cluster, control, monitor. Called by Lua through flow_distribute.h.
+ * worker_exchange.c (sums of a training), worker_failed.c (runs that fail here alone), worker_announce.c and worker_calls.c (calls outside
+ * of steps), worker_rejoin.c (the generation after a loss), connect_devices.c (GPUs), worker_launched.c (clusters without addresses),
+ * worker_encrypt.c, worker_store.c, worker_watch.c. Uses base, tensor, transport, run, cluster, control, monitor. Called by Lua through
+ * flow_distribute.h.
  *
  * worker.h: a worker's parts put together: the control plane, which knows who is there (control.h), and a transport, which adds up
  * (transport.h). What users call is in flow_distribute.h.

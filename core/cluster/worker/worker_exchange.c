@@ -79,16 +79,18 @@ int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 }
 
 /* What all workers do together begins. */
-static void begin_call(flow_worker *worker)
+static flow_status begin_call(flow_worker *worker)
 {
+  FLOW_TRY(flow_worker_settle_failure(worker));
   atomic_fetch_add_explicit(&worker->begun, 1, memory_order_relaxed);
   flow_worker_note_waiting(worker);
+  return FLOW_OK;
 }
 
 flow_status flow_worker_move_broadcast(flow_worker *worker, int from, void *data, int64_t bytes)
 {
   if (!worker->communication || worker->apart) return FLOW_OK;
-  begin_call(worker);
+  FLOW_TRY(begin_call(worker));
   return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, from, data, bytes));
 }
 
@@ -102,7 +104,7 @@ flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, i
 {
   flow_exchange *thread = thread_of(worker);
   if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that has no transport gathers");
-  begin_call(worker);
+  FLOW_TRY(begin_call(worker));
   return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
 }
 
@@ -111,7 +113,7 @@ static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t cou
   flow_exchange *thread = thread_of((flow_worker *)self);
   *ticket = 0;
   if (!thread) return FLOW_OK;
-  begin_call((flow_worker *)self);
+  FLOW_TRY(begin_call((flow_worker *)self));
   return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
@@ -119,7 +121,7 @@ static flow_status finish(flow_exchange *self, int64_t ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
   if (!thread) return FLOW_OK;
-  begin_call((flow_worker *)self);
+  FLOW_TRY(begin_call((flow_worker *)self));
   return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
 }
 
@@ -136,7 +138,7 @@ static flow_status gather(flow_exchange *self, const flow_gathering *arrays, int
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
   if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that is apart from the others gathers");
-  begin_call((flow_worker *)self);
+  FLOW_TRY(begin_call((flow_worker *)self));
   return flow_worker_explain((flow_worker *)self, thread->gather(thread, arrays, count));
 }
 
@@ -146,7 +148,7 @@ static flow_status collect(flow_exchange *self, void *const *arrays, int count, 
   flow_exchange *thread = thread_of((flow_worker *)self);
   for (int w = 0; w < self->workers; w++) received[w] = 0;
   if (!thread || !thread->collect) return flow_fail(FLOW_INTERNAL, "a worker that shares no memory with the others collects");
-  begin_call((flow_worker *)self);
+  FLOW_TRY(begin_call((flow_worker *)self));
   return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
 }
 
@@ -156,7 +158,7 @@ static flow_status share_region(flow_exchange *self, int64_t bytes, flow_shared_
   flow_exchange *thread = thread_of((flow_worker *)self);
   *out = (flow_shared_region){ .number = 0 };
   if (!thread || !thread->share_region) return FLOW_OK;
-  begin_call((flow_worker *)self);
+  FLOW_TRY(begin_call((flow_worker *)self));
   FLOW_TRY(flow_worker_explain((flow_worker *)self, thread->share_region(thread, bytes, out)));
   /* Another than in an earlier generation. */
   if (out->number > 0) out->number += (int64_t)((flow_worker *)self)->generation.number << 32;
@@ -171,13 +173,28 @@ static void progress(flow_exchange *self, int64_t step)
   worker->step_told = 0;
 }
 
+static void failed(flow_exchange *self)
+{
+  flow_worker_note_failure((flow_worker *)self);
+}
+
 static const char *name_of(const flow_exchange *self, int worker) { return flow_worker_name((const flow_worker *)self, worker); }
 
 void flow_worker_set_exchange(flow_worker *worker)
 {
-  worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
-                                     .begin = begin, .finish = finish, .all_gather = all_gather, .gather = gather,
-                                     .collect = collect, .share_region = share_region, .progress = progress, .name = name_of };
+  worker->exchange = (flow_exchange){
+    .workers = flow_cluster_workers(worker->cluster),
+    .worker = flow_cluster_id(worker->cluster),
+    .begin = begin,
+    .finish = finish,
+    .all_gather = all_gather,
+    .gather = gather,
+    .collect = collect,
+    .share_region = share_region,
+    .failed = failed,
+    .progress = progress,
+    .name = name_of
+  };
 }
 
 int flow_worker_shares_memory(const flow_worker *worker)

@@ -21,6 +21,7 @@ static void forget_generation(flow_worker *worker)
   flow_worker_disconnect(worker);
   __atomic_store_n(&worker->ended, 0, __ATOMIC_RELEASE);
   atomic_store(&worker->hears, 0);
+  atomic_store(&worker->failed, FLOW_FAILED_NOT);
   atomic_store(&worker->unheard_since, 0);
   atomic_store(&worker->begun, 0);
   atomic_store(&worker->waiting_since, 0);

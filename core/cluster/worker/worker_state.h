@@ -15,6 +15,13 @@ enum { FLOW_HEX_SECRET = 65 };                  /* 32 random bytes as text */
 
 typedef enum flow_worker_call { FLOW_CALL_STEP = 1, FLOW_CALL_BROADCAST, FLOW_CALL_GATHER, FLOW_CALL_AGREE } flow_worker_call;
 
+/* What all workers have announced has failed on this one: worker_failed.c. */
+typedef enum flow_worker_failed {
+  FLOW_FAILED_NOT = 0,
+  FLOW_FAILED_ALONE, /* for all that is known; the program has not called the others since */
+  FLOW_FAILED_ASKS,  /* it asks them whether it has failed there, too */
+} flow_worker_failed;
+
 /* What a worker shows the others before a call; up to `inside` it is the same on all. */
 typedef struct flow_announcement {
   uint32_t magic, kind;
@@ -61,6 +68,8 @@ struct flow_worker {
   _Atomic int        hears;                     /* a call of this worker has failed with the verdict, or with what led to it */
   _Atomic int64_t    unheard_since;             /* nanoseconds: when a verdict came with which no call has failed yet; 0: there is none */
   char               verdict[FLOW_MOST_TEXT + 1];   /* that one; the control plane's lock guards it */
+  _Atomic int failed;                               /* a flow_worker_failed: what all had begun has failed here */
+  char failure[FLOW_MOST_TEXT + 1];                 /* why; the control plane's thread reads it while it is FLOW_FAILED_ALONE */
   _Atomic uint32_t   begun;                     /* what the workers do together in the transport: who has begun less is late */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
@@ -85,6 +94,14 @@ void        flow_worker_hear(flow_worker *worker);
  * nothing is under way, and GPUs that added up among workers do so no more. */
 flow_status flow_worker_connect(flow_worker *worker, double step);
 void        flow_worker_disconnect(flow_worker *worker);
+/* worker_failed.c: notes that what all have announced has failed here, for the reason that is this thread's last error. */
+void flow_worker_note_failure(flow_worker *worker);
+/* To be called before a call that all workers make: after a failure that all have alike they go on, after one that is this worker's alone
+ * it fails, on all. */
+flow_status flow_worker_settle_failure(flow_worker *worker);
+/* For the control plane's thread: why this worker cannot go on, since others (behind: flow_control_is_behind) wait for what has failed
+ * here; NULL: they do not. */
+const char *flow_worker_failed_alone(flow_worker *worker, int behind);
 /* To be called before what may wait; flow_worker_explain() comes after it. */
 void        flow_worker_note_waiting(flow_worker *worker);
 /* worker_encrypt.c: fills in `encrypts` and `seal`, once the control plane is there. */

@@ -73,7 +73,16 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   }
   set->run.global_rows = own.shares_rows ? rows : total;
   if (own.shares_rows) *before = 0;
+  set->announced = 1;
   return FLOW_OK;
+}
+
+/* A stop is no failure of this worker alone: all have agreed on it. */
+void flow_replica_set_end_run(flow_replica_set *set, flow_status status)
+{
+  int told = set->announced && status != FLOW_OK && status != FLOW_INTERRUPTED && set->exchange->failed;
+  set->announced = 0;
+  if (told) set->exchange->failed(set->exchange);
 }
 
 /* How many parts the rows of this process are cut into, those of other workers among them if they have the same rows; *first: the number

@@ -59,6 +59,7 @@ struct flow_replica_set {
   int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
   int             stop_requested;      /* by this worker */
   int             stop_agreed;         /* by one of them, so that nothing runs */
+  int announced;                       /* all have announced the run that is under way */
   uint64_t        division;            /* tells apart how the rows of runs were divided, the same number at all workers */
   int             rerecord;            /* recordings are of no use to the current run, at one of the workers at least */
 
@@ -102,6 +103,8 @@ int64_t flow_replica_set_local_rows(const flow_replica_set *set, int64_t rows);
 flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows);
 /* The same where replica r has rows[r]. */
 flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *rows);
+/* The run is over: with a failure, which is this thread's last error, that the other workers may wait for. */
+void flow_replica_set_end_run(flow_replica_set *set, flow_status status);
 
 /* ---- all_reduce.c ---- */
 
