@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cpu_choice.h"
 #include "kernels.h"
 #include "ops/op.h"
 
@@ -92,10 +93,18 @@ static const flow_device *choose(void)
   return NULL;   /* unreachable: plain runs everywhere */
 }
 
-/* The first choice stays: threads that race here agree on one, and a later change of the environment is not seen. */
+static _Atomic(const flow_device *) chosen;
+
+void flow_cpu_use(const char *isa)
+{
+  const flow_device *device = flow_cpu_device_for(isa);
+  if (device) atomic_store(&chosen, device);
+}
+
+/* The first choice stays, unless flow_cpu_use replaces it: threads that race here agree on one, and a later change of the environment is
+ * not seen. */
 const flow_device *flow_cpu_device(void)
 {
-  static _Atomic(const flow_device *) chosen;
   const flow_device *device = atomic_load(&chosen);
   if (device) return device;
   const flow_device *mine = choose();

@@ -42,6 +42,7 @@ struct flow_worker {
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */
   int                unlike;                    /* the workers do not compute with the same instructions: worker_arithmetic.c */
+  int has_trained;                              /* it has been in a generation with others */
   pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
   /* Written by the control plane's thread, read by transports while they open; set back when a generation begins (forget_generation). */
   int                ended;                     /* a verdict has come: no transport opens any more; by __atomic_store_n */
@@ -113,7 +114,8 @@ flow_store  flow_worker_transport_store(flow_worker *worker);
 /* connect_devices.c: waits for what GPUs that add up with other workers' still do; lets go of them, who can add up no more. */
 void        flow_worker_finish_devices(flow_worker *worker);
 void        flow_worker_leave_devices(flow_worker *worker);
-/* worker_arithmetic.c: fills in `unlike`, once worker->communicator is open, and warns, on the first worker, if they are. */
+/* worker_arithmetic.c: lets all workers compute with the same instructions, if they can, once worker->communicator is open, or fills in
+ * `unlike`; the first worker warns. */
 flow_status flow_worker_compare_arithmetic(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);

@@ -155,6 +155,8 @@ void        flow_gather_workers(flow_replica_set *set, int begin, int end, int s
 /* What the kernels of this process round by, "avx2": workers make a gradient of gathered factors, each on its own, only if all have the
  * same. */
 const char *flow_replica_arithmetic(void);
+/* What is laid out from now on is computed by the kernels of this build, "avx2", if this machine can run it. */
+void flow_replica_use_arithmetic(const char *isa);
 
 /* Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
 int         flow_is_sharded(const flow_replica_set *set, int e);

@@ -8,6 +8,7 @@
  * That costs time and no correctness, which is why this is a late failure (run_state.h): the run fails after its variables are written. */
 #include <string.h>
 
+#include "cpu_choice.h"
 #include "ops/optimizer_layout.h"
 #include "run/replicas/replica_set.h"
 
@@ -15,6 +16,10 @@ _Static_assert(FLOW_MOST_SHARDED_COLUMNS * sizeof(float) * (1 + FLOW_MAX_SLOT_KI
                "a row that workers divide is more than an exchange hands over at once");
 
 const char *flow_replica_arithmetic(void) { return flow_cpu_arithmetic(); }
+void flow_replica_use_arithmetic(const char *isa)
+{
+  flow_cpu_use(isa);
+}
 
 int flow_is_sharded(const flow_replica_set *set, int e)
 {
