@@ -46,7 +46,7 @@ void flow_gate_close(flow_gate *gate)
 void flow_gate_lock(flow_gate *gate) { pthread_mutex_lock(&gate->lock); }
 void flow_gate_unlock(flow_gate *gate) { pthread_mutex_unlock(&gate->lock); }
 
-/* Sequentially consistent, like the store in flow_iterator_cancel: who reads 0 here holds the gate's lock and waits
+/* Sequentially consistent, like the store in flow_iterator_cancel: a thread that reads 0 here holds the gate's lock and waits
  * before cancel takes it. */
 static flow_status cancelled(const flow_iterator *iterator)
 {
@@ -87,7 +87,7 @@ void flow_iterator_cancel(flow_iterator *iterator)
   atomic_store(&iterator->cancelled, 1);
   pthread_mutex_lock(&iterator->lock);
   for (flow_gate *gate = iterator->gates; gate; gate = gate->next) {
-    pthread_mutex_lock(&gate->lock);          /* who looked at the flag before it was set is waiting by now */
+    pthread_mutex_lock(&gate->lock); /* a thread that looked at the flag before it was set is waiting by now */
     pthread_cond_broadcast(&gate->ready);
     pthread_cond_broadcast(&gate->room);
     pthread_mutex_unlock(&gate->lock);

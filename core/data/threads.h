@@ -11,7 +11,7 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 
-/* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. What it guards
+/* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes the threads that wait here. What it guards
  * is the stage's. Several threads may wait at each condition, so those that change what others wait for signal all of
  * them where more than one may go on. */
 typedef struct flow_gate {
@@ -33,7 +33,7 @@ flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition);
 
 /* Starts a thread of a pass, to be joined by flow_thread_join. `run` calls flow_team_leave() first: it computes alone (base/team.h). */
 flow_status flow_pass_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument);
-/* Wakes everybody who waits in this pass; all waiting fails from now on. */
+/* Wakes all threads that wait in this pass; all waiting fails from now on. */
 void        flow_iterator_cancel(flow_iterator *iterator);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "tensor/place.h"
 
-/* The last owner is gone: nobody will compute with the graph. Versions hold no references, and are only forgotten. */
+/* The last owner is gone: the graph will not be computed with again. Versions hold no references, and are only forgotten. */
 static void drop_contents(flow_graph *graph)
 {
   for (int i = 0; i < graph->value_count; i++) {
@@ -47,7 +47,7 @@ flow_status flow_graph_new(flow_graph **out)
   return FLOW_OK;
 }
 
-/* A graph has two counts. `owners` are those who compute with it: traces, tapes and plans; the last of them gives back variables, constants
+/* A graph has two counts. `owners` are what computes with it: traces, tapes and plans; the last of them gives back variables, constants
  * and loops. `counted` also counts symbolic tensors, which may outlive all owners and then only know shapes. */
 flow_graph *flow_graph_retain(flow_graph *graph)
 {
@@ -238,7 +238,7 @@ flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a,
   return FLOW_OK;
 }
 
-/* Readers only: outputs of the graph are the caller's list, and nodes whose results nobody reads any more are left for the plan to drop. */
+/* Readers only: outputs of the graph are the caller's list, and the plan drops nodes whose results are not read any more. */
 void flow_graph_redirect(flow_graph *graph, const int *same, int count)
 {
   for (int n = 0; n < graph->node_count; n++) {

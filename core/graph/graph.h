@@ -86,7 +86,7 @@ struct flow_graph {
   int drawer_count, drawer_capacity;
 };
 
-/* Owners are who may compute with the graph. With the last of them the graph gives back its variables, constants and loops: a symbolic
+/* An owner may compute with the graph. With the last of them the graph gives back its variables, constants and loops: a symbolic
  * tensor that the host's collector has not found yet keeps the description alone, not the memory of a model. */
 flow_status flow_graph_new(flow_graph **out);
 flow_graph *flow_graph_retain(flow_graph *graph);
@@ -122,7 +122,7 @@ flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a,
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
 flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
-/* Who reads value v, of the first `count`, reads same[v] in its place. */
+/* Readers of value v, of the first `count`, read same[v] in its place. */
 void flow_graph_redirect(flow_graph *graph, const int *same, int count);
 
 /* A tensor for a value: symbolic, or the concrete one of a constant or an eager tape. New reference. */

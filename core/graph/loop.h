@@ -58,7 +58,7 @@ flow_status flow_graph_copy_nodes(flow_graph *to, const flow_graph *from, int *m
 /* map[value], where constants get one when they are first wanted. */
 flow_status flow_graph_copy_value(flow_graph *to, const flow_graph *from, int *map, int value, int *out);
 
-/* Writes all loops of a graph out, round after round, for those who know no loops: devices, files. outputs[] are replaced, too. unroll.c */
+/* Writes all loops of a graph out, round after round, for devices and files, which have no loops. outputs[] are replaced, too. unroll.c */
 flow_status flow_graph_unroll(flow_graph *graph, int *outputs, int count);
 
 #endif

@@ -20,7 +20,7 @@ static flow_status fail_to_lock(const char *path)
   return flow_fail(FLOW_IO_ERROR, "cannot take the lock %s: %s", path, strerror(errno));
 }
 
-/* Whether the open file still has its name: who held it before may have removed it between our open and our lock. */
+/* Whether the open file still has its name: the holder before may have removed it between our open and our lock. */
 static int is_current(const char *path, int descriptor)
 {
   struct stat named, opened;
@@ -91,7 +91,7 @@ flow_status flow_file_lock_take(const char *path, flow_file_lock *lock, int *tak
  * parent's to remove. */
 void flow_file_lock_release(flow_file_lock *lock)
 {
-  if (lock->path && lock->process == (long)getpid()) unlink(lock->path);      /* while it is held: nobody else has it open and locked */
+  if (lock->path && lock->process == (long)getpid()) unlink(lock->path); /* still held: no other process has it locked */
   if (lock->path) close(lock->descriptor);
   flow_free(lock->path);
   *lock = (flow_file_lock){ 0 };

@@ -11,7 +11,7 @@
 #include "base/status.h"
 
 /* All zero is not held. A forked child does not hold what its parent holds. */
-/* `path` is a copy, NULL: not held. `process` is who took it, by which a forked child is told apart. `descriptor` is
+/* `path` is a copy, NULL: not held. `process` took it, which tells a forked child apart. `descriptor` is
  * open while the lock is held. */
 typedef struct flow_file_lock { char *path; int descriptor; long process; } flow_file_lock;
 

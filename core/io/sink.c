@@ -179,7 +179,7 @@ static int lock_temporary(int descriptor)
 }
 
 /* A name beside the target that no other process or thread uses. Mode 0600 while a file is replaced: keep_mode then
- * widens it to what the old file had, so nobody reads it who might not read that one. */
+ * widens it to what the old file had, so that no other user can read it than could read that one. */
 static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
 {
   static _Atomic unsigned serial;
@@ -289,7 +289,7 @@ static flow_status name_file(const flow_sink *sink)
 }
 
 /* Order: contents to the disk, then the name, then the folder. A machine that stops in between has the old file, or the new one whole. The
- * file is closed after it has its name, since the lock of the temporary file lasts until then: nobody takes it for a dead writer's. */
+ * file is closed after it has its name, since the lock of the temporary file lasts until then: no process takes it for a dead writer's. */
 flow_status flow_sink_commit(flow_sink *sink)
 {
   flow_status status = FLOW_OK;

@@ -396,7 +396,7 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
   return FLOW_OK;
 }
 
-/* The result has every parameter of the record, in its normal form: nobody after this checks types or defaults again.
+/* The result has every parameter of the record, in its normal form: types and defaults are not checked again after this.
  * FLOW_INVALID_ARGUMENT says who was asked, what was found, and what is possible; a likely spelling is offered. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out)
 {

@@ -39,7 +39,7 @@ typedef struct flow_argument {
 
 /* Makes a complete set: every parameter of the record, from `given` (may be NULL) or the default; a null that is given
  * stands for the default, and so does false where null is the default. Unknown names, wrong types, values outside the
- * choices are errors that begin with `who` (a class name). Choices are stored as the record spells them, initializers by
+ * choices are errors that begin with `who`, a class name. Choices are stored as the record spells them, initializers by
  * their snake-case name, pairs as two numbers. New object in *out. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out);
 

@@ -8,7 +8,7 @@ static const flow_argument parameters[] = {
   { "epsilon", FLOW_NUMBER, "0.001", NULL },
   { "center", FLOW_BOOLEAN, "true", NULL },
   { "scale", FLOW_BOOLEAN, "true", NULL },
-  { "rms_scaling", FLOW_BOOLEAN, "false", NULL },      /* Keras writes it into files, and warns who sets it */
+  { "rms_scaling", FLOW_BOOLEAN, "false", NULL }, /* Keras writes it into files, and warns if it is set */
   { "beta_initializer", FLOW_INITIALIZER, "zeros", NULL },
   { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
   { "beta_regularizer", FLOW_REGULARIZER, "null", NULL },

@@ -24,7 +24,7 @@ static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flo
   return FLOW_OK;
 }
 
-/* float64 stays what it is: who computes in it asked for it. */
+/* float64 stays what it is: it is never a default, so that it was asked for. */
 static int is_cast(int dtype, int wanted)
 {
   return dtype != wanted && (dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16);

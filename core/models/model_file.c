@@ -140,7 +140,7 @@ static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
 /* A file of another dtype is converted (a float32 file into a bfloat16 model, say). The variable is written in place:
- * nobody else has the model yet. */
+ * no other caller has the model yet. */
 static flow_status read_variable(flow_tensor_file *file, int index, flow_variable *variable)
 {
   flow_tensor *storage;
@@ -404,7 +404,7 @@ flow_model *flow_model_retain(flow_model *model)
   return model;
 }
 
-/* Any thread may give back the last reference; nobody is running the model then. */
+/* Any thread may give back the last reference; the model is not running then. */
 void flow_model_release(flow_model *model)
 {
   if (!model || model->magic != FLOW_MODEL_MAGIC) return;

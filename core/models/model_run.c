@@ -278,7 +278,7 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
 /* The number of the first prediction as a step: below those of training, as in lua/flow/train/steps.lua. */
 static const double UNTRAINED = -0x1p52;
 
-/* One batch of the call `number`, by an instance that nobody else uses; rows count from `first`, so that random layers draw the same
+/* One batch of the call `number`, by an instance that no other call uses; rows count from `first`, so that random layers draw the same
  * numbers however a call is cut into batches, and other ones in each call. */
 static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
                                 int64_t number, int64_t first, int64_t rows, int64_t total, flow_tensor **results)

@@ -86,7 +86,7 @@ static int may_enter(const flow_sharing *sharing, int writes)
   return sharing->owed > 0 || sharing->waiting_writers == 0;
 }
 
-/* With the lock held, which waiting gives back. A signal handler sets the context's flag but wakes nobody, so it is looked at every
+/* With the lock held, which waiting gives back. A signal handler sets the context's flag but wakes no thread, so it is looked at every
  * LOOK_NANOSECONDS. */
 static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *context, int writes)
 {

@@ -3,7 +3,7 @@
  * barriers) and the commit tail writes nothing.
  *
  * Who does what. One replica: all members work on each segment together (segment.h). Several replicas: member m does replicas m, m +
- * members, ... alone, so that nobody waits inside of the body; where all replicas have to meet, at a sum over them, members that are
+ * members, ... alone, so that no member waits inside of the body; where all replicas have to meet, at a sum over them, members that are
  * early take parts of those that are late (meet_replicas). The commit tail is always run by all members on the lead.
  *
  * Order of collectives. Every worker begins and finishes the same sums in the same order, since the order follows from the plan and from
@@ -106,7 +106,7 @@ static int waits(const flow_instance *lead, int s) { return lead->stages[s].wait
  * sums have been waited for, and every member is past the last barrier of the body.
  *
  * A stretch ends before a segment that is a sum, or that is the first to read one. A segment may be both; then it is first waited for
- * and then begun, in two turns of the loop. The last line matters: a failure of a sum that nobody reads must be known before the commit
+ * and then begun, in two turns of the loop. The last line matters: a failure of a sum that nothing reads must be known before the commit
  * tail begins. */
 static int walk_body(flow_replica_set *set, flow_region *region, int member, int members)
 {

@@ -1,7 +1,7 @@
 /* profile_run.c: what a profile learns of a run of an instance. See profile_run.h. */
 #include "run/profile_run.h"
 
-/* Of what the entry writes for this replica's rows; an output that nobody reads has no memory. */
+/* Bytes that the entry writes for this replica's rows; an output that nothing reads has no memory. */
 static double output_bytes(const flow_instance *instance, const flow_entry *entry)
 {
   double bytes = 0;

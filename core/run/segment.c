@@ -341,7 +341,7 @@ static int goes_by_rounds(const flow_kernel *kernel, const flow_call *call, cons
   return parts > 1 && rounds < MOST / parts;
 }
 
-/* The last phase in rounds. As for pieces, nobody waits for a member that does not come, but for parts that were taken: others take its
+/* The last phase in rounds. As for pieces, members wait for parts that were taken, not for a member that does not come: others take its
  * parts. */
 static void run_rounds(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_call *call, int member,
                        int members)

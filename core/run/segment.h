@@ -9,8 +9,8 @@
 
 /* Before a run, by the caller's thread: nothing has been done of any segment. */
 void        flow_segments_start(flow_instance *instance);
-/* The whole of segment s, by member `member` of `members`, who all call this; own: its operands, bound for the run. Where members is 1 the
- * instance is one member's, and members of other replicas may help it meanwhile. Returns after a barrier of the region, if there are
+/* The whole of segment s, by member `member` of `members`, all of which call this; own: its operands, bound for the run. Where members is 1
+ * the instance is one member's, and members of other replicas may help it meanwhile. Returns after a barrier of the region, if there are
  * several members. A failure is in the run's verdict. */
 void        flow_segment_run(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members);
 /* Takes parts of the segment that the member of a replica is in, which is not this one's. Returns whether there were any. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include "base/memory.h"
 
-/* lock: of queue, and of what was allocated on it. watchers: changed only while nobody waits. */
+/* lock: of queue, and of what was allocated on it. watchers: changed only while no thread waits. */
 struct flow_place {
   _Atomic int             references;
   int                     device;

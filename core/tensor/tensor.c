@@ -37,7 +37,7 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 /* ---- storage --------------------------------------------------------------------------------------------------------- */
 
 /* Numbers given to what storages hold. All threads draw from it, so that no two contents have one number; relaxed, since a number only has
- * to be new: who reads the bytes of a storage has synchronized with its writer by other means. */
+ * to be new: a reader of the bytes has synchronized with their writer by other means. */
 static _Atomic uint64_t contents;
 
 static uint64_t next_content(void) { return atomic_fetch_add_explicit(&contents, 1, memory_order_relaxed) + 1; }
@@ -158,7 +158,7 @@ flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tens
   return FLOW_OK;
 }
 
-/* The memory stays the caller's, who keeps it as long as the tensor and all its views live. Its content number is 0, so
+/* The memory stays the caller's and must live as long as the tensor and all its views. Its content number is 0, so
  * that nothing is cached that was computed from it. Kernels load whole elements: hence the alignment to one. */
 flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {

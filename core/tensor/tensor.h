@@ -5,8 +5,8 @@
  * under construction, without storage. Tensors are immutable except for flow_tensor_set/fill/copy/write.
  *
  * Ownership. `out` is always a new reference, which flow_tensor_release gives back; on failure it is NULL. A view keeps its storage
- * alive, a storage its place. References are counted atomically, so that any thread may retain and release; contents are not locked: who
- * writes a tensor makes sure that nobody reads it meanwhile. */
+ * alive, a storage its place. References are counted atomically, so that any thread may retain and release; contents are not locked: a
+ * writer makes sure that no thread reads the tensor meanwhile. */
 #ifndef FLOW_TENSOR_TENSOR_H
 #define FLOW_TENSOR_TENSOR_H
 

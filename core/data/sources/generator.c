@@ -213,7 +213,7 @@ void flow_pump_release(flow_iterator *iterator)
 typedef struct generator { flow_dataset base; int callback; } generator;
 typedef struct generator_cursor { flow_cursor base; int64_t pass; int ended; } generator_cursor;
 
-/* Each pass starts the generator again: Lua tells passes apart by their number. */
+/* Each pass starts the generator from its beginning: Lua tells passes apart by their number. */
 static flow_status open(flow_cursor *cursor)
 {
   ((generator_cursor *)cursor)->pass = flow_next_pass(cursor->iterator);

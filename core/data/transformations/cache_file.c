@@ -1,5 +1,5 @@
 /* cache_file.c: keeps the elements of the first complete pass in a file, for later passes and processes. The file appears when it is
- * complete; a pass that stops early leaves nothing behind. One pass at a time fills it: FILE.lock says who; another one meanwhile
+ * complete; a pass that stops early leaves nothing behind. One pass at a time fills it: FILE.lock names its process; another pass meanwhile
  * computes its elements and keeps nothing. As in tf.data a complete file is used whatever pipeline wrote it, if its elements have
  * this one's signature.
  *
@@ -257,7 +257,7 @@ static flow_status publish(cache_cursor *at)
   return status;
 }
 
-/* Who counts elements does not ask for the end after the last one. */
+/* A caller that counts elements does not ask for the end after the last one. */
 static int is_last(const cache_cursor *at)
 {
   int64_t known = at->base.dataset->inputs[0]->cardinality;

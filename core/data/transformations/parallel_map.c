@@ -18,7 +18,7 @@
 enum { WINDOW = 32, MOST_THREADS = 256, MOST_TUNED_THREADS = 64, PATIENCE = 8 };
 
 typedef enum slot_state { FREE, BUSY, READY } slot_state;
-/* FREE: of nobody; BUSY: a thread's; READY: the consumer's. The state changes under the gate's lock, the rest belongs to
+/* FREE: unused; BUSY: a thread's; READY: the consumer's. The state changes under the gate's lock, the rest belongs to
  * whom the state says. */
 typedef struct slot { slot_state state; flow_element element; flow_failure failure; } slot;
 

@@ -109,7 +109,7 @@ static int same_name(const flow_bytes *name, const char *text)
   return (size_t)(name->end - name->next) == length && memcmp(name->next, text, length) == 0;
 }
 
-/* One pass over the record: features that nobody asked for are passed over; of a name that comes twice the last one counts, as in
+/* One pass over the record: features that were not asked for are passed over; of a name that comes twice the last one counts, as in
  * protocol buffers' maps. */
 static flow_status parse(const parse_example *self, const flow_tensor *text, flow_element *out)
 {

@@ -130,7 +130,7 @@ static flow_status open(flow_cursor *cursor)
   return FLOW_OK;
 }
 
-/* Wakes the thread where it waits for room, joins it, and releases what it made and nobody took. */
+/* Wakes the thread where it waits for room, joins it, and releases what it made and was not taken. */
 static void close(flow_cursor *cursor)
 {
   prefetch_cursor *at = (prefetch_cursor *)cursor;

@@ -180,7 +180,7 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
   fusion f = { .graph = graph, .uses = block };
   flow_graph_count_uses(graph, f.uses);
   for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* so that they never have a sole reader */
-  for (int n = graph->node_count - 1; n >= begin; n--) {       /* what a policy rounds and nobody reads is not wanted */
+  for (int n = graph->node_count - 1; n >= begin; n--) {       /* what a policy rounds and nothing reads is not wanted */
     const flow_node *node = &graph->nodes[n];
     if (node->op == FLOW_OP_cast && graph->values[node->outputs[0]].loose && !f.uses[node->outputs[0]]) f.uses[node->inputs[0]]--;
   }

@@ -31,7 +31,7 @@ typedef struct joining {
   char *tail;             /* [node]: is in the commit tail */
   char *returned, *shown; /* [value]: is an output; is read by the commit tail, too */
   int *same;              /* [value]: what takes its place */
-  int *writers, *added;   /* [cast of the joint]: who writes the variable; [node]: copies that it will have */
+  int *writers, *added;   /* [cast of the joint]: the node that writes the variable; [node]: copies that it will have */
   joint j;
 } joining;
 

@@ -4,7 +4,7 @@
  * section late, and the device computes during the copy.
  *
  * Meetings of the group's threads stand before and after the addition over replicas: before, so that all operands are on the host;
- * after, so that nobody changes them while member 0 hands them to the exchange. Every thread comes to every meeting, failed or not. */
+ * after, so that they do not change while member 0 hands them to the exchange. Every thread comes to every meeting, failed or not. */
 #include "run/device/all_reduce_by_host.h"
 
 #include "run/device/device_group.h"

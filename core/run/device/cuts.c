@@ -13,7 +13,7 @@ static int refuses_data(const flow_plan *plan, const flow_segment *segment)
 }
 
 /* `known` is the last segment whose sum some section before has waited for, which makes later needs of earlier sums superfluous. The
- * last, empty section waits for sums that nobody on the device reads, so that they are not under way when the run ends. */
+ * last, empty section waits for sums that nothing on the device reads, so that they are not under way when the run ends. */
 int flow_cut_plan(const flow_instance *instance, int through_host, flow_section *sections)
 {
   const flow_plan *plan = instance->plan;

@@ -206,8 +206,9 @@ static flow_status wait_for(flow_place *place)
   return status;
 }
 
-/* What one device finds wrong is found by all. Who waits for one of them has waited for all, so that all are ready for the next step, and
- * is told by the one that refused its data, or why this exchange's sums were ended; not so by one that ended before, and is there still. */
+/* What one device finds wrong is found by all. A thread that has waited for one of them has waited for all, so that all are ready for the
+ * next step, and is told by the one that refused its data, or why this exchange's sums were ended; not so by one that ended before, and is
+ * there still. */
 static flow_status settle(void *state, flow_place *waited_for, flow_status status)
 {
   flow_device_exchange *self = state;

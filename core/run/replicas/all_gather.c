@@ -6,7 +6,7 @@
  * where all see them, and nothing is copied. Else they fetch each other's, or, as the plan says (flow_gathers), send each other theirs,
  * all in one message.
  *
- * In the shared region nobody writes rows of a run before all workers have announced it (divide.c), and a worker announces a run only
+ * In the shared region no worker writes rows of a run before all have announced it (divide.c), and a worker announces a run only
  * after it has done with the rows of the one before. */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* all_reduce.c: what COLLECTIVE entries add up: over the replicas of this process by the members of the region, in the order of a
  * balanced tree (tensor/pairwise.h), then over the workers by the exchange. The order of additions follows from the numbers of replicas
- * and workers, never from who comes first.
+ * and workers, never from which of them comes first.
  *
  * Small sums travel together: each alone would wait for the network as long as a large one. flow_send_sum copies them into `staged`, one
  * after the other; flow_receive_sums sends what has been staged since the last time as one sum (`flush`), or lets it go along with rows

@@ -1,5 +1,5 @@
-/* divide.c: who computes which rows of a run. First the workers announce to each other what they have and want, and compare it; then
- * each process divides its rows over its replicas. See replica_set.h.
+/* divide.c: which worker computes which rows of a run. First the workers announce to each other what they have and want, and compare it;
+ * then each process divides its rows over its replicas. See replica_set.h.
  *
  * The announcement is where differences between workers become errors with a sentence: other plans, other steps, other rows. Without it
  * they would add up numbers of different meaning, or wait for each other for ever. It is also how an interrupt ends several workers at

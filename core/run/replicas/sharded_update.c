@@ -1,7 +1,7 @@
 /* sharded_update.c: updates that workers divide. The gradient of a large matrix, {rows, columns}, is a product of two factors whose rows
  * are the samples of the batch; such gradients reach an optimizer as the factors of all replicas, gathered (all_gather.c). Every worker
  * could make the whole update from them; instead each makes the rows of the matrix that are its shard, and they fetch each other's. So
- * no sum of gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits:
+ * no sum of gradients as large as the matrix is made, no worker repeats the others' arithmetic, and afterwards all have the same bits:
  * parameters and slots. It pays where workers share memory (exchange.h: collect).
  *
  * A worker that is lost meanwhile must not leave half an update: a worker that cannot fetch a shard makes it, from the factors that it has.
