@@ -48,6 +48,8 @@ static int has_avx2(void)
       && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);      /* which clang's __builtin_cpu_supports does not know */
 }
 
+/* What the flags of that build in CMakeLists.txt allow the compiler to use, and nothing more: VNNI and BF16 are asked for where they are
+ * used. */
 static int has_avx512(void)
 {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")

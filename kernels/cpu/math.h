@@ -107,6 +107,7 @@ ALWAYS_INLINE vf vf_tanh(vf x)
   p = p * square + vf_set(1.33314422036e-1f);
   p = p * square + vf_set(-3.33332819422e-1f);
   vf small = p * square * x + x;
+  /* e^2x = p 2^n with n of at most 29: 2^n is a normal float, and one product is enough. */
   vf bounded = vf_at_most(a, vf_set(10.0f)), e = exp_parts(bounded + bounded, &n);
   vf large = vf_set(1.0f) - vf_set(2.0f) / (e * (vf)((n + 127) << 23) + vf_set(1.0f));
   return vf_select(a < vf_set(0.625f), small, vf_copysign(large, x));

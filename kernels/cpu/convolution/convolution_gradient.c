@@ -314,6 +314,7 @@ static int64_t rows_of_piece(const flow_call *call, const layout *l)
   return flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), l->groups[0], 1, 1, 1).band;
 }
 
+/* One piece if dw or db is wanted: their sums run over all rows. */
 static int64_t pieces_direct(const flow_call *call)
 {
   layout l = layout_of(call, 1);
@@ -376,6 +377,8 @@ static double cost_direct(const flow_call *call)
 FLOW_VARIANT(convolution_gradient_argmax);
 FLOW_VARIANT(convolution_gradient_winograd);
 
+/* The cheapest that supports a call runs it: "argmax" supports pooling, "pointwise", "depthwise" and "winograd" kernels of their kinds,
+ * "direct" nearly all, "plain" all. */
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_argmax, "argmax"),
   { .variant = "direct",

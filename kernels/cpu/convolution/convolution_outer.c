@@ -58,6 +58,7 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
     else outer_tile(vectors, positions, 0, pixels, x, offsets, g, channels, dw, dw_step);           \
     break;
 
+/* The number of positions as a constant: tiles of one vector of channels, and of two. */
 static void outer_tile_1(int64_t positions, int run, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
 {

@@ -13,6 +13,7 @@
 #undef REAL
 #undef PLAIN
 
+/* The weights decide: x may be bytes beside weights of float32. */
 flow_status flow_convolution_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

@@ -83,6 +83,7 @@ static void multiply(int64_t pixels, const float *from, int64_t from_step, int64
 
 /* ---- forward: shared is the packed weights, then the biases of whole vectors ------------------------------------------- */
 
+/* Any stride; a fused relu, but no fused pool. */
 int FLOW_ISA_NAME(pointwise_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
@@ -128,6 +129,7 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
   }
 }
 
+/* All pixels of the chunk as one row: a kernel of one tap does not see where rows and images end. */
 flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -151,6 +153,7 @@ int64_t FLOW_ISA_NAME(pointwise_pieces)(const flow_call *call)
   return s.images > 0 ? pieces.bands * pieces.groups : 0;
 }
 
+/* Pixels and blocks of channels: every result is one sum over channels, whichever piece makes it. */
 flow_status FLOW_ISA_NAME(pointwise_run_piece)(const flow_call *call, int64_t piece)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);

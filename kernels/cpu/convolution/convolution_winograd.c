@@ -111,6 +111,7 @@ int64_t FLOW_ISA_NAME(convolution_winograd_pieces)(const flow_call *call)
   return pieces.bands * pieces.groups;
 }
 
+/* A range of tiles, which may begin and end anywhere in an image, and some blocks of channels. */
 flow_status FLOW_ISA_NAME(convolution_winograd_run_piece)(const flow_call *call, int64_t piece)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);

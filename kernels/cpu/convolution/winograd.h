@@ -67,6 +67,9 @@ ALWAYS_INLINE void winograd_2(const winograd_transform t, const vf *x, vf *to)
 /* The same of F(4,3), for points 0, +-a, +-b, infinity. */
 ALWAYS_INLINE void winograd_4(const winograd_transform t, const vf *x, vf *to)
 {
+  /* Points come in pairs: the rows of a matrix for +a and -a have equal even and opposite odd terms, which are computed once for both. n0,
+   * na and nb are the denominators of Lagrange's interpolation at 0, +-a and +-b. They are factors of G alone, so that inputs and outputs,
+   * of which there are many more than weights, are not multiplied by them. */
   const float a = 0.625f, b = 1.5f, a2 = a * a, b2 = b * b, a3 = a2 * a, b3 = b2 * b;
   const float n0 = 1 / (a2 * b2), na = 1 / (2 * a2 * (a2 - b2)), nb = 1 / (2 * b2 * (b2 - a2));
   switch (t) {

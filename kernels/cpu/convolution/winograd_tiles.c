@@ -44,6 +44,7 @@ ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int tr
   }
 }
 
+/* The height of a product as a constant, so that each case has its sums in registers; the other sizes are constants of the function. */
 #define ROWS(vectors, transposed, rows)                                                      \
   case rows:                                                                                 \
     multiply_tile(vectors, rows, transposed, depth, a, a_step, b, b_step, m, m_step, ahead); \
@@ -355,6 +356,7 @@ ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const f
   }
 }
 
+/* f as a constant, so that the transforms are unrolled. */
 void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last, int64_t begin,
                             int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {

@@ -118,6 +118,7 @@ int64_t FLOW_ISA_NAME(depthwise_pieces)(const flow_call *call)
   return s.images * pieces.bands * pieces.groups;
 }
 
+/* Rows of one image and blocks of channels: neither depends on others. */
 flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t piece)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);

@@ -25,6 +25,8 @@ const flow_block_record *FLOW_ISA_NAME(block_record)(int op);
 /* The block function of an op for a kind, NULL if there is none. */
 flow_block_function FLOW_ISA_NAME(block)(int op, int kind);
 
+/* 512 elements take 2 to 4 KB: the registers of a usual chain fit into the first-level cache, and a call's overhead is spread over enough
+ * elements. */
 enum {
   FLOW_BLOCK_LENGTH    = 512,                            /* elements of a register */
   FLOW_BLOCK_BYTES     = FLOW_BLOCK_LENGTH * 8,          /* bytes of a register of any kind */

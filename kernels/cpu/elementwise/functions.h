@@ -131,6 +131,8 @@ ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
              s * w * (V(-0x1a00f9e2cae774.0p-65) + z * V(0x16cd878c3b46a7.0p-71));
   vd cos_r = ((V(1) + z * V(-0x1ffffffd0c5e81.0p-54)) + w * V(0x155553e1053a42.0p-57)) +
              w * z * (V(-0x16c087e80f1e27.0p-62) + z * V(0x199342e0ee5069.0p-68));
+  /* The lowest bits of `turn` are the number of quarters: if it is odd, sine and cosine are exchanged; its bit 1 is the sign of the sine,
+   * bit 1 of the next number that of the cosine. */
   vq turn = (vq)shifted, odd = (vq) - (turn & 1), sign = (vq){ 0 } + ((uint64_t)1 << 63);
   *sine = (vd)((((vq)cos_r & odd) | ((vq)sin_r & ~odd)) ^ (turn << 62 & sign));
   *cosine = (vd)((((vq)sin_r & odd) | ((vq)cos_r & ~odd)) ^ ((turn + 1) << 62 & sign));

@@ -19,6 +19,8 @@ ALWAYS_INLINE vd vd_log2(vd x)
 {
   const power_bits root = (power_bits)V(0x1.6a09e667f3bcdp-1), mantissa = (power_bits){ 0 } + 0x000fffffffffffff;
   const power_bits magic = (power_bits)V(0x1.8p52);
+  /* A small integer becomes a double without a conversion, which AVX2 lacks for 64 bits: it is added to the bits of 1.5 * 2^52, and that
+   * number is subtracted. */
   power_bits bits = (power_bits)x - root, exponent = bits >> 52;
   vd m = (vd)((bits & mantissa) + root), e = (vd)(magic + exponent) - V(0x1.8p52);
   vd s = (m - V(1)) / (m + V(1)), z = s * s;
@@ -48,6 +50,7 @@ ALWAYS_INLINE vd vd_exp2(vd t)
   p = p * r + V(1.0 / 2);
   p = p * r + V(1.0);
   p = p * r + V(1.0);
+  /* The whole part is in the lowest bits of `shifted`. Moved to the place of the exponent, it multiplies p by a power of two. */
   return (vd)((power_words)p + ((power_words)shifted << 52));
 }
 
