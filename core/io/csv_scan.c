@@ -1,5 +1,6 @@
 /* csv_scan.c: the text of a table of comma-separated values (RFC 4180) as fields: quoted fields, doubled quotes, line ends inside of
- * quotes, CR LF or LF, a last line without an end; blank lines are passed over. Each field becomes a text that ends with NUL where it is.
+ * quotes, CR LF, LF or, in all of a text, CR, a last line without an end; blank lines are passed over. Each field becomes a
+ * text that ends with NUL where it is.
  *
  * Where the text has no quote, every line end ends a record: the text is cut at line ends into parts, whose lines are counted and then cut
  * into fields by several threads. A text with quotes is scanned by one, from the start. */
@@ -14,6 +15,12 @@
 enum { FIRST_BLOCK = 1 << 16, PART_BYTES = 1 << 18 };
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------- */
+
+/* A text without LF may have lines that end with CR alone, as old programs write them. */
+static void end_lines_with_lf(char *text, size_t bytes)
+{
+  for (char *at = text; (at = memchr(at, '\r', bytes - (size_t)(at - text)));) *at = '\n';
+}
 
 /* The whole file, inflated if it is gzipped. Memory grows with what really comes. The two bytes that gzip files begin
  * with decide, not the file's name. On failure csv->text is freed with the table. */
@@ -41,6 +48,7 @@ flow_status flow_csv_read(flow_csv *csv)
   }
   status = flow_source_expect_end(&source);
   csv->text[csv->bytes] = 0;
+  if (!memchr(csv->text, '\n', (size_t)csv->bytes)) end_lines_with_lf(csv->text, (size_t)csv->bytes);
 end:
   flow_source_close(&source);
   return status;
