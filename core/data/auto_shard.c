@@ -103,6 +103,7 @@ static flow_status by_file_or_data(flow_dataset *dataset, int64_t count, int64_t
   return by_data(dataset, count, index, out);
 }
 
+/* Policy FILE: fewer files than workers are an error, while AUTO then goes on with DATA. */
 static flow_status by_file_only(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   flow_status status = by_file(dataset, count, index, out);

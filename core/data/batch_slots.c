@@ -60,6 +60,7 @@ static void free_block(block *old)
   flow_free(old);
 }
 
+/* Tensors that were made of slots hold references to the memory, and may outlive this. */
 void flow_batch_slots_free(flow_batch_slots *slots)
 {
   if (!slots) return;

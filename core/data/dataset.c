@@ -160,6 +160,7 @@ static int component_fits(const flow_component *component, const flow_tensor *te
   return 1;
 }
 
+/* The message names the first component that differs, and hints at the signature where only sizes do. */
 flow_status flow_element_check(const char *what, const flow_element_spec *spec, const flow_element *element)
 {
   if (element->count != spec->count) {
@@ -176,6 +177,7 @@ flow_status flow_element_check(const char *what, const flow_element_spec *spec, 
   return FLOW_OK;
 }
 
+/* For components that come from a file or a caller: numbers that no code has checked yet. */
 int flow_component_is_valid(const flow_component *component)
 {
   if (!flow_dtype_name(component->dtype) || component->rank < 0 || component->rank > FLOW_MAX_RANK) return 0;

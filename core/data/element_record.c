@@ -129,6 +129,7 @@ static int take_shape(flow_bytes *from, int rank, int64_t *shape, int64_t least)
   return 1;
 }
 
+/* A file's bytes are checked here, so that nothing after this meets a dtype, a rank or a size that cannot be. */
 static int take_component(flow_bytes *from, flow_component *out)
 {
   unsigned char facts[3];

@@ -12,6 +12,7 @@
 #include "data/iterator.h"
 #include "io/record.h"
 
+/* What stands before the elements of a file: which pipeline wrote it, the signature, what its random stages drew. */
 typedef struct flow_element_start {
   uint64_t          identity;
   flow_element_spec spec;

@@ -12,6 +12,7 @@
 
 typedef struct flow_function_class flow_function_class;
 
+/* Does not change once map has taken it; threads share it, each with a worker of its own. */
 struct flow_function {
   const flow_function_class *class;
   _Atomic int references;

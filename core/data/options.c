@@ -9,6 +9,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return flow_cursor_skip(cursor->inputs[0], count, skipped);
 }
 
+/* It changes nothing in the elements; the options travel with the description of the dataset. */
 static const flow_dataset_class class = {
   .name = "with_options", .dataset_bytes = sizeof(flow_dataset), .cursor_bytes = sizeof(flow_cursor), .next = next, .skip = skip,
   .ends_pipeline = 1,

@@ -27,6 +27,7 @@ struct flow_read_ahead {
   int                holds, given;     /* the consumer has the block at the head; records of it that are gone */
 };
 
+/* Releases the records from number `from` on; those before were taken. */
 static void clear_block(block *old, int from)
 {
   for (int i = from; i < old->count; i++) flow_tensor_release(old->records[i]);

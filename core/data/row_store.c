@@ -71,6 +71,7 @@ flow_row_store *flow_row_store_retain(flow_row_store *store)
   return store;
 }
 
+/* The last reference gives back the memory on the device. */
 void flow_row_store_release(flow_row_store *store)
 {
   if (!store || atomic_fetch_sub_explicit(&store->references, 1, memory_order_acq_rel) > 1) return;

@@ -5,6 +5,8 @@
 
 #include "data/batch_slots.h"
 
+/* A batch that is put together row by row. Rows are copied into tensors as they come; texts, whose longest one decides the width, are kept
+ * until the end. */
 typedef struct flow_stack {
   int64_t           capacity, rows;      /* rows that the tensors have, and that are filled */
   int64_t           most;                /* rows of a whole batch */

@@ -172,6 +172,7 @@ flow_status flow_trace_begin(flow_context *context)
   return FLOW_OK;
 }
 
+/* For calls that make sense only while a trace is open. */
 flow_status flow_innermost_trace(flow_context *context, const char *who, flow_graph **out)
 {
   *out = flow_context_trace(context);

@@ -36,6 +36,7 @@ static void release_graph(void *self)
   flow_free(graph);
 }
 
+/* One owner, the caller. */
 flow_status flow_graph_new(flow_graph **out)
 {
   void *block;
@@ -227,6 +228,7 @@ flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *
   return FLOW_OK;
 }
 
+/* An op of two values, whose shape rule gives the result's signature, before node *index, which is one further on then. */
 flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output)
 {
   static const flow_attributes none;
@@ -281,6 +283,7 @@ int flow_graph_version(const flow_graph *graph, const flow_variable *variable)
   return -1;
 }
 
+/* Later reads of the variable in this trace get this value. */
 flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, int value)
 {
   for (int i = 0; i < graph->version_count; i++)
@@ -293,6 +296,7 @@ flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, i
   return FLOW_OK;
 }
 
+/* Ops of the flag ALIAS give their input's memory in another shape: the value whose memory it is. */
 int flow_graph_root(const flow_graph *graph, int value)
 {
   while (graph->values[value].kind == FLOW_VALUE_RESULT) {
@@ -310,6 +314,7 @@ void flow_graph_count_uses(const flow_graph *graph, int *uses)
     for (int i = 0; i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
 }
 
+/* Outputs count twice: no pass may take a value for one that has a single reader and nothing else needs. */
 void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses)
 {
   for (int n = 0; n < graph->node_count; n++)

@@ -24,6 +24,7 @@ typedef enum flow_value_kind {
   FLOW_VALUE_RESULT      /* output of a node */
 } flow_value_kind;
 
+/* A tensor of a trace before there are numbers. Values are numbered in the order in which they were added. */
 typedef struct flow_value {
   flow_value_kind kind;
   flow_signature  signature;
@@ -38,6 +39,7 @@ typedef struct flow_value {
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
 } flow_value;
 
+/* One call of an op in a trace. Nodes are in an order in which they can run. */
 typedef struct flow_node {
   int             op;
   int             input_count, output_count;

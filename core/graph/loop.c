@@ -100,6 +100,7 @@ flow_status flow_loop_append(flow_graph *graph, flow_loop *loop, const int *inpu
 
 /* ---- what a body closes over ------------------------------------------------------------------------------------------------------ */
 
+/* Whether `inner` is the body of a loop in `outer`, or of a loop in such a body. */
 int flow_graph_encloses(const flow_graph *outer, const flow_graph *inner)
 {
   for (inner = inner->outer; inner; inner = inner->outer)

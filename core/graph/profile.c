@@ -35,6 +35,7 @@ int flow_profile_add(flow_profile *profile, const char *op, const char *variant,
   return -1;
 }
 
+/* Events beyond the room that there is are dropped: entries still count all calls. */
 void flow_profile_add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch)
 {
   if (entry < 0 || watch->begin == 0 || profile->event_count == profile->event_most) return;

@@ -99,6 +99,7 @@ flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *vari
   return FLOW_OK;
 }
 
+/* The innermost tape first, which saw the tensor last. */
 flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value)
 {
   flow_scopes *scopes = context->scopes;

@@ -5,6 +5,8 @@
 
 #include "graph/context.h"
 
+/* What was done while the tape was open: a part of the open trace, or a graph of its own whose values are the tensors that eager ops
+ * made. */
 struct flow_tape {
   _Atomic int       references;
   flow_graph       *graph;         /* the trace's, or the tape's own; a reference */

@@ -20,6 +20,7 @@ int flow_tensor_index_find(const flow_tensor_index *index, const flow_tensor *te
   return entry->tensor ? entry->value : -1;
 }
 
+/* Room for one more, so that the next put cannot fail. At most half of the places are taken. */
 flow_status flow_tensor_index_reserve(flow_tensor_index *index)
 {
   if (2 * (index->count + 1) <= index->capacity) return FLOW_OK;

@@ -7,6 +7,7 @@
 
 enum { VARIABLE_MAGIC = 0x5641524c };
 
+/* The magic word finds most pointers to something else and to variables that were released. */
 flow_status flow_check_variable(const char *what, const flow_variable *variable)
 {
   if (!variable || variable->magic != VARIABLE_MAGIC)

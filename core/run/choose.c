@@ -8,6 +8,8 @@
 
 /* ---- groups of rows --------------------------------------------------------------------------------------------------------- */
 
+/* Slots by the number of rows alone: sums over slots have the same bits on any number of threads. Without sums slots may be as short as
+ * chunks. */
 void flow_divide_rows(flow_stage *stage, int64_t rows)
 {
   stage->rows_per_slot = (rows + stage->most_slots - 1) / stage->most_slots;

@@ -133,6 +133,7 @@ void flow_token_list_release(flow_token_list *list)
   *list = (flow_token_list){ 0 };
 }
 
+/* A token is a span of the list's bytes: [begin, end). */
 static flow_status add_span(flow_token_list *list, int64_t begin, int64_t end)
 {
   FLOW_TRY(flow_token_grow(&list->spans, sizeof *list->spans, 2 * list->count, 2 * list->count + 2, &list->room));

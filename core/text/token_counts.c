@@ -95,6 +95,7 @@ static int by_bytes(const void *left, const void *right)
   return order ? order : a->token.size < b->token.size ? 1 : -1;
 }
 
+/* By count, then by the number of the token, the later one first: a total order, so that equal counts have one, too. */
 static int by_numbers(const void *left, const void *right)
 {
   const counted_token *a = left, *b = right;

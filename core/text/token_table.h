@@ -6,6 +6,7 @@
 
 typedef struct flow_token { const char *bytes; int64_t size; } flow_token;
 
+/* Numbers of tokens in the order in which they were added, found by hashing. */
 typedef struct flow_token_table {
   char    *bytes;                              /* of all tokens, one after the other */
   int64_t  used, byte_room;

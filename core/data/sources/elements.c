@@ -42,6 +42,7 @@ static flow_status read_next(elements_cursor *at, flow_element *out)
 
 static flow_status next(flow_cursor *cursor, flow_element *out) { return read_next((elements_cursor *)cursor, out); }
 
+/* Records have to be read past, since their lengths say where the next one begins; no tensor is made of them. */
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   elements_cursor *at = (elements_cursor *)cursor;
@@ -60,6 +61,8 @@ static const flow_dataset_class class = {
   .close = close_pass, .release = release,
 };
 
+/* The signature is the file's, which is opened once here to read it and once for each pass. How many elements there are is not known before
+ * the end. */
 flow_status flow_dataset_load(const char *path, flow_dataset **out)
 {
   flow_record_reader reader = { 0 };

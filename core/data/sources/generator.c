@@ -198,6 +198,7 @@ void flow_pump_stop(flow_iterator *iterator)
   if (iterator->pump) flow_thread_join(&iterator->pump->thread);
 }
 
+/* After the pass: no thread waits for an answer any more. */
 void flow_pump_release(flow_iterator *iterator)
 {
   flow_pump *pump = iterator->pump;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+/* The parameters. Paths are copies. */
 typedef struct records {
   flow_dataset base;
   char       **paths;
@@ -43,6 +44,7 @@ static flow_status open_pass(flow_cursor *cursor)
 
 static int is_open(const place *p) { return p->ahead || p->reader; }
 
+/* The thread first, since it reads from the reader. */
 static void close_place(place *p)
 {
   flow_read_ahead_stop(p->ahead);

@@ -54,6 +54,7 @@ static void release(flow_dataset *dataset)
   }
 }
 
+/* keeps_elements: elements are views of tensors that live as long as the dataset. */
 static const flow_dataset_class class = {
   .name = "from_tensor_slices", .dataset_bytes = sizeof(slices), .cursor_bytes = sizeof(slices_cursor),
   .next = next, .skip = skip, .release = release,

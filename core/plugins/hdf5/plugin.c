@@ -42,6 +42,7 @@ static flow_status fail_hdf5(const hdf5_file *file, const char *what)
 /* Calls of the library print nothing and come one at a time. What printed errors before, which may be a host's, is put back. */
 typedef struct quiet { H5E_auto2_t function; void *data; } quiet;
 
+/* Takes the lock and turns off what libhdf5 prints about errors; end() turns it on again, as the host may use the library, too. */
 static quiet begin(void)
 {
   quiet before;

@@ -216,6 +216,7 @@ flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int chann
 
 enum { PIECE_BYTES = 4096 };
 
+/* An encoder's output in pieces: libjpeg cannot return a failure from here, so that it is kept and reported at the end. */
 typedef struct jpeg_target {
   struct jpeg_destination_mgr destination;     /* first */
   flow_image_write            write;

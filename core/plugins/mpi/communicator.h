@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "transport/transport.h"
 
+/* One group of ranks: the processes of MPI_COMM_WORLD. */
 typedef struct mpi_communicator {
   flow_communicator base;               /* first: it is what callers hold */
   /* A duplicate of MPI_COMM_WORLD; MPI_COMM_NULL until it is made. */

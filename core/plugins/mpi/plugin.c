@@ -157,6 +157,7 @@ static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype,
   return complete(self, "all_reduce", code, &request);
 }
 
+/* In pieces, since MPI counts bytes by an int. */
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;

@@ -5,6 +5,7 @@
 #include "run/device/device_run.h"
 #include "run/replicas/replica_set.h"
 
+/* Whether an op of the segment may fail because of the data, as a lookup does at a wrong index. */
 static int refuses_data(const flow_plan *plan, const flow_segment *segment)
 {
   for (int k = segment->first; k < segment->first + segment->count; k++)
