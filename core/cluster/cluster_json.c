@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "cluster/cluster.h"
@@ -179,14 +180,49 @@ static flow_status choose_task(flow_cluster *cluster, const flow_json *task, con
   return FLOW_OK;
 }
 
+/* Other members than "cluster" and "task" are the platform's. But one that is almost one of these is a mistake, with which each process
+ * would train alone. */
+static flow_status check_members(const char *source, const flow_json *root)
+{
+  static const char *const members[][4] = { { "cluster", "clusters", "cluster_spec", "clusterspec" }, { "task", "tasks" } };
+  const flow_json *entry;
+  FLOW_JSON_EACH(entry, root)
+  {
+    for (int i = 0; i < 2; i++) {
+      if (strcmp(entry->key, members[i][0]) == 0) continue;
+      for (int k = 0; k < 4 && members[i][k]; k++) {
+        if (strcasecmp(entry->key, members[i][k]) != 0) continue;
+        return flow_fail(FLOW_INVALID_ARGUMENT, "%s has \"%s\", which nothing reads: write \"%s\"", source, entry->key, members[i][0]);
+      }
+    }
+  }
+  return FLOW_OK;
+}
+
+/* Of several processes that were given no addresses each would train alone. The first one may be alone: AI Platform says so. */
+static flow_status check_alone(const flow_cluster *cluster)
+{
+  char name[FLOW_TASK_NAME_SIZE];
+  if (cluster->job < 0 || cluster->job == FLOW_JOB_EVALUATOR || cluster->index == 0) return FLOW_OK;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    if (cluster->count[job] > 0) return FLOW_OK;
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT,
+                   "%s: this process is %s, but the cluster lists no tasks: add the addresses of all, or leave the "
+                   "task out where this process works alone",
+                   cluster->source, flow_task_name(cluster->job, cluster->index, name));
+}
+
 /* root NULL, an empty text, has no members: the result is a cluster without tasks. */
 static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index, int numbered)
 {
   const flow_json *jobs, *task;
   FLOW_TRY(find_object(cluster->source, root, "cluster", &jobs));
   FLOW_TRY(find_object(cluster->source, root, "task", &task));
+  FLOW_TRY(check_members(cluster->source, root));
   FLOW_TRY(add_jobs(cluster, jobs));
   FLOW_TRY(choose_task(cluster, task, task_type, task_index, numbered));
+  FLOW_TRY(check_alone(cluster));
   return flow_cluster_check(cluster);
 }
 

@@ -112,7 +112,8 @@ static void test_mistakes(void **state)
   (void)state;
 #define CLUSTER(jobs) "{\"cluster\":{" jobs "},\"task\":{\"type\":\"worker\",\"index\":0}}"
 #define TASKED(task) "{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":" task "}"
-  static const struct { const char *text, *parts[3]; } rows[] = {
+  static const struct { const char *text, *parts[3];
+  } rows[] = {
     { "{'cluster': {}}", { "not JSON", "goes wrong at byte 2", "double quotes" } },
     { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
     { "{} x", { "not JSON", "byte 4", "x" } },
@@ -160,6 +161,10 @@ static void test_mistakes(void **state)
     { TASKED("{\"type\":\"ps\",\"index\":0}"), { "ps:0", "no ps" } },
     { TASKED("{\"type\":\"boss\",\"index\":0}"), { "type \"boss\"", "types are chief" } },
     { TASKED("{\"type\":3,\"index\":0}"), { "task.type is a number" } },
+    { "{\"Cluster\":{},\"task\":{\"type\":\"worker\",\"index\":0}}", { "has \"Cluster\", which nothing reads", "write \"cluster\"" } },
+    { "{\"cluster\":{\"worker\":[\"a:1\"]},\"tasks\":{}}", { "has \"tasks\", which nothing reads", "write \"task\"" } },
+    { "{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":3}}", { "worker:3", "lists no tasks" } },
+    { "{\"task\":{\"type\":\"chief\",\"index\":1}}", { "chief:1", "lists no tasks" } },
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     flow_cluster *cluster;
