@@ -37,3 +37,32 @@ describe("sample weights as in Keras:", function()
     end)
   end
 end)
+
+describe("sample weights in a step of a model", function()
+  it("weigh the metrics of weighted_metrics alone, also where a step gives weights to all", function()
+    local CustomModel = flow.Model:extend "CustomModel"
+    function CustomModel:train_step(data)
+      local x, y, sample_weight = unpack(data)
+      local y_pred = self(x, { training = true })
+      local loss = self:compute_loss { y = y, y_pred = y_pred, sample_weight = sample_weight }
+      for _, metric in ipairs(self.metrics) do
+        if metric.name == "loss" then metric:update_state(loss) else metric:update_state(y, y_pred, { sample_weight = sample_weight }) end
+      end
+      return self:get_metrics_result()
+    end
+    local input = flow.Input { 1 }
+    for _, eager in ipairs { false, true } do
+      local model, own = CustomModel(input, flow.layers.Dense(1, { kernel_initializer = "ones" })(input)), flow.metrics.MeanSquaredError()
+      model:compile { optimizer = "sgd", loss = "mse", metrics = { "mae" }, weighted_metrics = { own }, run_eagerly = eager }
+      local weights = flow.tensor { 1, 2, 1, 5 }
+      local history = model:fit(flow.tensor { { 1 }, { 2 }, { 3 }, { 4 } }, flow.zeros { 4, 1 },
+        { sample_weight = weights, batch_size = 4, verbose = 0 }).history
+      assert.near(24.5, history.loss[1], 1e-5)                      -- Keras' results
+      assert.near(2.5, history.mae[1], 1e-6)
+      assert.near(10.88888931, history.mean_squared_error[1], 1e-5)
+      own:reset_state()
+      own:update_state(flow.zeros { 2 }, flow.tensor { 1, 2 }, { sample_weight = flow.tensor { 1, 0 } })
+      assert.equal(1, own:result())
+    end
+  end)
+end)

@@ -131,7 +131,10 @@ local function add_metrics(model, compiled, what, list, weighted)
     for _, entry in ipairs(entries) do
       local metric = entry and metrics.get(entry)      -- false stands for None
       local key = metric and metric_key(compiled, several and names and names[output] .. "_" or "", metric.name, weighted)
-      if metric then table.insert(compiled.metrics, { metric = metric, key = key, output = output, weighted = weighted }) end
+      if metric then
+        table.insert(compiled.metrics, { metric = metric, key = key, output = output, weighted = weighted })
+        rawset(metric, "_unweighted", not weighted or nil)
+      end
     end
   end
 end

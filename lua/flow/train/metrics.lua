@@ -19,6 +19,7 @@ local extend = require "flow.user_class"
 local extended = require "flow.extended"
 local option_fields = require "flow.classes.option_fields"
 local step_share = require "flow.tensor.step_share"
+local scopes = require "flow.scopes"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes
@@ -111,7 +112,8 @@ function Metric:reset_state()
   for i, v in ipairs(self.variables) do v:assign(self._initial[i]) end
 end
 
--- What update_state() is given may end with { sample_weight = w }, which is an empty table without a w.
+-- What update_state() is given may end with { sample_weight = w }, which is an empty table without a w. In a step of a model the metrics
+-- that compile was given as `metrics`, which are _unweighted, take no weights: in Keras a step updates all of them as one.
 local function weight_of(value)
   if type(value) ~= "table" or getmetatable(value) or value[1] ~= nil then return value end
   local name = next(value)
@@ -122,7 +124,9 @@ end
 rawset(Metric, "wraps", { update_state = function(update)
   return function(self, y_true, y_pred, sample_weight, ...)
     if sample_weight == nil then y_pred = weight_of(y_pred) end
-    return update(self, y_true, y_pred, weight_of(sample_weight), ...)
+    sample_weight = weight_of(sample_weight)
+    if sample_weight ~= nil and rawget(self, "_unweighted") and scopes.own().model_step then sample_weight = nil end
+    return update(self, y_true, y_pred, sample_weight, ...)
   end
 end })
 

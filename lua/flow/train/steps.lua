@@ -1,6 +1,7 @@
 -- steps.lua: a model's training, test and prediction step (model_steps.lua) as plans: traced once per signature, then one C call a batch.
 
 local native = require "flow.ffi"
+local scopes = require "flow.scopes"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
@@ -96,9 +97,16 @@ local function note_results(model, kind, entries)
   rawset(model, "_reported", reported)
 end
 
+-- The results of the model's method. While it runs scopes.own().model_step says so: metrics.lua.
+local function call_step(model, kind, data)
+  local own = scopes.own()
+  local outer = own.model_step
+  return native.between(function() own.model_step = true end, function() own.model_step = outer end, model[kind .. "_step"], model, data)
+end
+
 -- Runs the model's step on a batch, in a trace or eagerly. Returns the outputs of prediction; the results of other steps are kept.
 local function run_step(model, kind, tensors, layout)
-  local results = model[kind .. "_step"](model, data_of(tensors, layout))
+  local results = call_step(model, kind, data_of(tensors, layout))
   if kind ~= "predict" then
     note_results(model, kind, model_steps.entries(model, kind, results))
     return {}
