@@ -272,6 +272,21 @@ describe("flow.train", function()
     assert.same({}, warnings)
   end)
 
+  it("keeps where generators of random numbers are", function()
+    local generator, seeds = flow.random.Generator.from_seed(1), flow.random.SeedGenerator(2)
+    local checkpoint = flow.train.Checkpoint { generator = generator, seeds = seeds }
+    generator:normal { 2 }
+    seeds:next()
+    local path = checkpoint:write(folder .. "/random")
+    local expected = { generator:normal({ 2 }):totable(), generator:normal({ 2 }):totable(), seeds:next(), seeds:next() }
+    checkpoint:restore(path):assert_consumed()
+    assert.same(expected, { generator:normal({ 2 }):totable(), generator:normal({ 2 }):totable(), seeds:next(), seeds:next() })
+    local other, others = flow.random.Generator.from_seed(5), flow.random.SeedGenerator(6)
+    flow.train.Checkpoint { generator = other, seeds = others }:restore(path)
+    assert.same(expected, { other:normal({ 2 }):totable(), other:normal({ 2 }):totable(), others:next(), others:next() })
+    assert.error_matches(function() other:set_state {} end, "takes what get_state gave")
+  end)
+
   it("makes the folder again when it was removed between two saves", function()
     local v = flow.Variable(1)
     local checkpoint = flow.train.Checkpoint { v = v }

@@ -124,13 +124,22 @@ end
 
 ---- SeedGenerator ----------------------------------------------------------------------------------
 
-local Generator = { class = { name = "SeedGenerator" }, gives_seeds = true }
+local Generator = { gives_seeds = true }
 Generator.__index = Generator
+Generator.class = { name = "SeedGenerator", methods = Generator, fields = {} }      -- for object.has
 
 -- A different seed at each call, which all follow from the first.
 function Generator:next()
   self.count = self.count + 1
   return random.following_seed(self.seed, self.count * 7919)
+end
+-- Where it is, for checkpoints.
+function Generator:get_state() return { seed = self.seed, count = self.count } end
+function Generator:set_state(state)
+  if type(state) ~= "table" or type(state.seed) ~= "number" or type(state.count) ~= "number" then
+    raise("SeedGenerator:set_state takes what get_state gave, got %s", errors.describe(state))
+  end
+  self.seed, self.count = state.seed, state.count
 end
 Generator.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
 

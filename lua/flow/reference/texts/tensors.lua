@@ -287,6 +287,12 @@ generator:truncated_normal: The next normal numbers at most two standard deviati
   print(flow.random.Generator.from_seed(1):truncated_normal({ 2 }).shape[1])      --> 2
 generator:split: A list of generators that draw other numbers than this one and than each other.
   print(#flow.random.Generator.from_seed(1):split(3))      --> 3
+generator:get_state: Where it is in its numbers, as flow.train.Checkpoint keeps it.
+  print(flow.random.Generator.from_seed(1):get_state().seed)      --> 1
+generator:set_state: Brings it to where another one was.
+  local generator = flow.random.Generator.from_seed(1)
+  generator:set_state(flow.random.Generator.from_seed(2):get_state())
+  print(generator.seed)      --> 2
 generator:reset_from_seed: The generator as if it had just been made of this seed.
   local generator = flow.random.Generator.from_seed(1)
   generator:reset_from_seed(2)

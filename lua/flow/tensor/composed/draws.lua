@@ -155,6 +155,16 @@ function Generator:reset_from_seed(seed)
   rawset(self, "drawn", 0)
 end
 
+-- Where it is, for checkpoints: flow.train.Checkpoint { generator = generator }.
+function Generator:get_state() return { seed = self.seed, drawn = self.drawn } end
+function Generator:set_state(state)
+  if type(state) ~= "table" or type(state.seed) ~= "number" or type(state.drawn) ~= "number" then
+    raise("Generator:set_state takes what get_state gave, got %s", errors.describe(state))
+  end
+  rawset(self, "seed", state.seed)
+  rawset(self, "drawn", state.drawn)
+end
+
 random.Generator = signature.module "flow.random.Generator"
 takes "seed: whole, { alg?; }"
 function random.Generator.from_seed(seed) return made(seed) end
