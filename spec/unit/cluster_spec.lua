@@ -26,6 +26,20 @@ describe("a cluster resolver", function()
     assert.same({ "chief", 0, true, 3 }, { resolver.task_type, resolver.task_id, resolver.is_chief, resolver.num_workers })
   end)
 
+  it("has a spec with the methods of TensorFlow's", function()
+    local spec = flow.distribute.ClusterResolver({ cluster = SPEC, task = { type = "worker", index = 1 } }):cluster_spec()
+    assert.same(SPEC, spec:as_dict())
+    assert.is_nil(getmetatable(spec:as_dict()))
+    assert.is_nil(spec.ps)
+    local made = flow.train.ClusterSpec { worker = { "a:1", "b:2" }, ps = { "c:3" } }
+    assert.same({ 2, "b:2", { "c:3" } }, { made:num_tasks "worker", made:task_address("worker", 1), made:job_tasks "ps" })
+    assert.equal(2, flow.distribute.SimpleClusterResolver(made, { task_type = "worker", task_id = 0 }).num_workers)
+    assert.same(made, flow.train.ClusterSpec(made))
+    assert.error_matches(function() made:num_tasks "chief" end, "no job \"chief\"")
+    assert.error_matches(function() made:task_address("ps", 1) end, "the job \"ps\" has 1 tasks")
+    assert.error_matches(function() flow.train.ClusterSpec { worker = { 1 } } end, "an address is a text")
+  end)
+
   it("of nothing is a single worker", function()
     local resolver = flow.distribute.ClusterResolver { cluster = {} }
     assert.is_nil(resolver.task_type)

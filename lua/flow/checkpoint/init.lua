@@ -17,5 +17,6 @@ train.CheckpointManager = manager.CheckpointManager
 train.latest_checkpoint = directory.latest_checkpoint
 signature.takes "model, data, checkpoint_dir, steps?: count, max_evaluations?: count, callbacks?"
 train.SidecarEvaluator = sidecar.SidecarEvaluator
+train.ClusterSpec = require("flow.distribute.cluster").spec
 
 return train

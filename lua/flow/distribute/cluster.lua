@@ -36,9 +36,54 @@ end
 function Resolver.fields.is_chief(self) return C.flow_cluster_is_chief(handle(self)) ~= 0 end
 function Resolver.fields.num_workers(self) return C.flow_cluster_workers(handle(self)) end
 
+---- specs ---------------------------------------------------------------------------------------------------------------------------------
+
+-- The addresses of the tasks by their jobs, { worker = { "b:2222", ... } }, with the methods of tf.train.ClusterSpec. Tasks count from 0.
+local spec_metatable = {}
+local Spec = signature.methods("cluster_spec", spec_metatable)
+spec_metatable.__index = Spec
+
+-- The same without these methods.
+function Spec:as_dict()
+  local jobs = {}
+  for job, addresses in pairs(self) do jobs[job] = { unpack(addresses) } end
+  return jobs
+end
+
+-- The addresses of a job's tasks.
+takes "job: string"
+function Spec:job_tasks(job)
+  return rawget(self, job) and { unpack(self[job]) } or raise("the cluster has no job %q", job)
+end
+takes "job: string"
+function Spec:num_tasks(job) return #self:job_tasks(job) end
+takes "job: string, index: whole"
+function Spec:task_address(job, index)
+  return self:job_tasks(job)[index + 1] or raise("the job %q has %d tasks, counted from 0; %d is not one", job, #self[job], index)
+end
+
+-- flow.train.ClusterSpec { worker = { "a:2222" }, ps = { "b:2222" } }; another spec gives a copy.
+takes "cluster: data"
+function cluster.spec(jobs)
+  local made = setmetatable({}, spec_metatable)
+  if type(jobs) ~= "table" then raise("ClusterSpec takes a table of jobs, got %s", errors.describe(jobs)) end
+  for job, addresses in pairs(jobs) do
+    if type(job) ~= "string" or type(addresses) ~= "table" then
+      raise("ClusterSpec: a job is a name with a list of addresses, got %s with %s", errors.describe(job), errors.describe(addresses))
+    end
+    for i = 1, errors.check_list("ClusterSpec: " .. job, addresses) do
+      if type(addresses[i]) ~= "string" then
+        raise("ClusterSpec: %s: an address is a text such as \"a:2222\", got %s", job, errors.describe(addresses[i]))
+      end
+    end
+    made[job] = { unpack(addresses) }
+  end
+  return made
+end
+
 -- The addresses of each job that has tasks; "" where only the launcher knows a task's address.
 function Resolver:cluster_spec()
-  return json.decode(native.text(C.flow_cluster_text, handle(self)))
+  return setmetatable(json.decode(native.text(C.flow_cluster_text, handle(self))), spec_metatable)
 end
 
 function cluster.is(value)
@@ -80,7 +125,9 @@ function cluster.ClusterResolver(options)
     if value ~= nil and type(value) ~= "table" then raise("ClusterResolver: %s is a table, got %s", name, errors.describe(value)) end
   end
   local kind, index = task_of("ClusterResolver", options)
-  local text = json.encode { cluster = options.cluster, task = options.task }
+  local jobs = options.cluster
+  if getmetatable(jobs) == spec_metatable then jobs = jobs:as_dict() end
+  local text = json.encode { cluster = jobs, task = options.task }
   local out = native.out("flow_cluster")
   return new(C.flow_cluster_parse(text, #text, "ClusterResolver", kind, index, out), out)
 end

@@ -169,6 +169,16 @@ manager:close: Waits, and releases what the manager holds.
   flow.train.CheckpointManager(checkpoint, "checkpoints", { max_to_keep = 2 }):close()
 flow.train.latest_checkpoint: The path of a folder's latest checkpoint, or nil.
   print(flow.train.latest_checkpoint("nowhere"))      --> nil
+flow.train.ClusterSpec: The addresses of a cluster's tasks, by their jobs.
+  print(flow.train.ClusterSpec({ worker = { "a:2222", "b:2222" } }):num_tasks("worker"))      --> 2
+cluster_spec:as_dict: The addresses as a plain table.
+  print(flow.train.ClusterSpec({ worker = { "a:2222" } }):as_dict().worker[1])      --> a:2222
+cluster_spec:job_tasks: The addresses of a job's tasks.
+  print(flow.train.ClusterSpec({ worker = { "a:2222" } }):job_tasks("worker")[1])      --> a:2222
+cluster_spec:num_tasks: How many tasks a job has.
+  print(flow.train.ClusterSpec({ worker = { "a:2222" } }):num_tasks("worker"))      --> 1
+cluster_spec:task_address: The address of a task, which counts from 0.
+  print(flow.train.ClusterSpec({ worker = { "a:2222", "b:2222" } }):task_address("worker", 1))      --> b:2222
 flow.train.SidecarEvaluator: Evaluates the checkpoints of a folder as they appear.
   print(pcall(flow.train.SidecarEvaluator))
 evaluator:start: Waits for checkpoints and evaluates each.
