@@ -4,6 +4,7 @@ local support = require "spec.support.init"
 local ffi = require "ffi"
 local flow = require "flow"
 local signature = require "flow.signature"
+for _, name in ipairs(getmetatable(flow).names()) do local _ = flow[name] end      -- what is made when it is first asked for is public, too
 local all = require "spec.support.public"
 
 ffi.cdef "char *getcwd(char *where, size_t size); int chdir(const char *path);"

@@ -196,7 +196,8 @@ describe("layers for strings", function()
       local x = flow.Input { 1 }
       return flow.Model(x, layers.Dense(2)(layers.Hashing { num_bins = 3, output_mode = "one_hot" }(layers.Dense(1)(x))))
     end))
-    assert.matches("arithmetic on local 'x' %(a string value%); it was called with values, since it cannot be traced: a text has no value",
+    assert.matches("arithmetic on local 'x' %(a string value%); the function was called with values, since it cannot be traced: "
+      .. "a text has no value",
       message_of(function() Dataset.from_tensor_slices(TEXTS):map(function(x) return x + 1 end) end))
   end)
 end)

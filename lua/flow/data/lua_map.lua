@@ -81,7 +81,9 @@ return function(Dataset, internal)
   function internal.map_in_lua(dataset, f, problem)
     local ok, specs, own = pcall(look, "map", dataset, f)
     if not ok then
-      error(("%s; it was called with values, since it cannot be traced: %s"):format(tostring(specs),
+      local at, text = tostring(specs):match "^([^\n]-:%d+: )(.*)$"
+      text = (text or tostring(specs)):gsub("^map: ", "")
+      error(("%smap: %s; the function was called with values, since it cannot be traced: %s"):format(at or "", text,
         (tostring(problem):gsub("^.-the function cannot be traced: ", ""))), 0)
     end
     return internal.transform({ dataset }, specs, own, dataset:cardinality(), function(pull, give)

@@ -66,16 +66,25 @@ local PLAIN = {
   end,
 }
 
+-- Whether a text names a second position that must be given.
+local function needs_second(text)
+  local second = text:match("^[^{]*"):match "^[^,]*,([^,]*)"
+  return second ~= nil and second:find "%w" ~= nil and not second:find "[?=]"
+end
+
 -- Of an op whose text has options or defaults: a table among the arguments, or one argument too many, is read by the record. f gets nil
--- where nothing was given.
-local function reading(f, e, positional)
+-- where nothing was given. checked: any argument after the first is, so that its kind, or that it is missing, is looked at, which costs
+-- some microseconds.
+local function reading(f, e, positional, checked)
+  local always = checked and needs_second(e.text)
   local function op(a, b, c, d, x, g, h, i, j, k)
     if x ~= nil or type(b) == "table" or type(c) == "table" or type(d) == "table" or b ~= nil and positional < 2
       or c ~= nil and positional < 3 or d ~= nil and positional < 4 then
       if namespaces[a] then signature.refuse(e, nil, a) end
       a, b, c, d = signature.read(e, a, b, c, d, x, g, h, i, j, k)
-    elseif type(a) == "table" then
-      a, b, c, d = sort(e, a, b, c, d)
+    else
+      if type(a) == "table" then a, b, c, d = sort(e, a, b, c, d) end
+      if always or checked and (b ~= nil or c ~= nil or d ~= nil) then signature.read(e, a, b, c, d) end      -- f gets what was given
     end
     if type(a) == "table" or type(b) == "table" or type(c) == "table" then
       local call = deferred(e, a, b, c, d)
@@ -103,11 +112,11 @@ local define = {}
 
 -- Makes f an op under its names: functions of ops, methods of tensors. What it takes says the text above (signature.takes), or the names
 -- of its parameters.
-function define.op(ops, f, ...)
+local function define_named(ops, checked, f, ...)
   local text, first = signature.pop(), (...)
   local entry = signature.entry("flow." .. first, f, text)
   local op
-  if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text))
+  if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text), checked)
   else op = PLAIN[debug.getinfo(f, "u").nparams](f, entry) end
   signature.register(op, entry)
   for _, name in ipairs { ... } do
@@ -116,6 +125,9 @@ function define.op(ops, f, ...)
   end
   return op
 end
+function define.op(ops, f, ...) return define_named(ops, false, f, ...) end
+-- The same of an op that leaves it to its text to say what is missing or of another kind; ops that run for every number do that themselves.
+function define.checked(ops, f, ...) return define_named(ops, true, f, ...) end
 
 -- The same of a function f(x, ...) that takes any number of arguments.
 function define.variadic(ops, f, name)

@@ -101,7 +101,9 @@ function as_in_keras.optimizer(Optimizer)
 
   -- Sets all its variables, in the order of `variables`.
   takes "weights: list"
-  function Optimizer:set_weights(weights) set_weights({ name = self.name, weights = self.variables }, weights) end
+  function Optimizer:set_weights(weights)
+    set_weights(setmetatable({ name = self.name, weights = self.variables }, { class = object.class_of(self) }), weights)
+  end
 
   -- Whether it has its slots.
   function Optimizer.fields.built(self) return rawget(self, "_built_for") ~= nil end

@@ -77,7 +77,8 @@ end
 local function call_with(layer, dtype, ...)
   local given, options = { ... }, nil
   local last = given[#given]
-  if arguments.is_options(last) and next(last):find "_shape$" then
+  local key = arguments.is_options(last) and next(last)
+  if key and key:find "_shape$" then
     options, given[#given] = {}, nil
     for name, shape in pairs(last) do options[name:gsub("_shape$", "")] = inputs_of(layer, shape, dtype) end
     if options.input then

@@ -17,28 +17,28 @@ for _, name in ipairs { "log_sigmoid", "tanh_shrink", "hard_tanh", "sparse_sigmo
   end)
 end
 
-takes "x, alpha = 1"
+takes "x, alpha: scalar = 1"
 define(function(x, alpha)
   x, alpha = floats(x, "celu"), alpha or 1
   return ops.maximum(x, 0) + ops.expm1(ops.minimum(x, 0) / alpha) * alpha
 end, "celu")
 
-takes "x, threshold = 0.5"
+takes "x, threshold: scalar = 0.5"
 define(function(x, threshold)
   x, threshold = floats(x, "hard_shrink"), threshold or 0.5
   return ops.where(ops.gt(ops.abs(x), threshold), x, 0)
 end, "hard_shrink")
-takes "x, threshold = 0.5"
+takes "x, threshold: scalar = 0.5"
 define(function(x, threshold)
   x, threshold = floats(x, "soft_shrink"), threshold or 0.5
   return ops.where(ops.gt(x, threshold), x - threshold, ops.where(ops.lt(x, -threshold), x + threshold, 0))
 end, "soft_shrink")
-takes "x, threshold, default_value"
+takes "x, threshold: scalar, default_value: scalar"
 define(function(x, threshold, value)
   x = floats(x, "threshold")
   return ops.where(ops.gt(x, threshold), x, value)
 end, "threshold")
-takes "x, b = 4"
+takes "x, b: scalar = 4"
 define(function(x, b)
   x = floats(x, "squareplus")
   return (x + ops.sqrt(ops.square(x) + (b or 4))) * 0.5

@@ -126,7 +126,7 @@ define(function(x, source, destination)
   return ops.transpose(x, order)
 end, "moveaxis")
 
-takes "x, k = 1, axes?"
+takes "x, k: integer = 1, axes?: list"
 define(function(x, k, axes)
   x, axes = operand(x, "rot90"), axes or { 1, 2 }
   if type(axes) ~= "table" or #axes ~= 2 then raise("flow.rot90: axes are two, got %s", errors.describe(axes)) end
@@ -186,8 +186,8 @@ end
 -- in brackets there. lengths: sizes by name, for names that the tensor's shape does not decide; one of each bracket may be left out.
 local function rearrange(x, pattern, lengths)
   x = operand(x, "rearrange")
-  local left, right = pattern:match "^(.-)%->(.*)$"
-  if not left then raise("flow.rearrange: the pattern is a text such as \"b h w c -> b (h w) c\", got %q", pattern) end
+  local left, right = tostring(pattern):match "^(.-)%->(.*)$"
+  if not left then raise("flow.rearrange: the pattern is a text such as \"b h w c -> b (h w) c\", got %s", errors.describe(pattern)) end
   local from, to, dims = parse_side(left), parse_side(right), tools.dims(x)
   if #from ~= #dims then raise("flow.rearrange: %q names %d axes, the tensor has %d", pattern, #from, #dims) end
   local size, split, place = {}, {}, {}
@@ -277,7 +277,7 @@ local function diagonal_matrix(x, k)
   local row = ops.pad(x, { { math.max(k, 0), math.max(-k, 0) } })
   return ops.where(band(size, size, "eq", k), row, tools.constant(0, x.dtype))
 end
-takes "x, k = 0"
+takes "x, k: integer = 0"
 define(function(x, k)
   x = operand(x, "diag")
   local rank = #tools.dims(x)
@@ -285,7 +285,7 @@ define(function(x, k)
   if rank ~= 1 then raise("flow.diag: numbers or a matrix, got shape %s", tensor.shape_text(tools.dims(x))) end
   return diagonal_matrix(x, k or 0)
 end, "diag")
-takes "x, k = 0"
+takes "x, k: integer = 0"
 define(function(x, k) return diagonal_matrix(ops.flatten(operand(x, "diagflat")), k or 0) end, "diagflat")
 
 ---- grids and windows ------------------------------------------------------------------------------

@@ -103,6 +103,7 @@ convolution("conv", function(x, kernel, options) return convolve(x, kernel, opti
 local function depthwise(x, kernel, options, what)
   local shape = tools.dims(kernel)
   local n = #shape
+  if n < 2 then raise("flow.%s: a kernel of rank %d for inputs of rank %d", what, n, #tools.dims(x)) end
   shape[n - 1], shape[n] = 1, shape[n - 1] * shape[n]
   return convolve(x, ops.reshape_raw(kernel, shape), options, what)
 end

@@ -141,6 +141,7 @@ local function segments_of(data, ids, count, what)
   if #tools.dims(ids) ~= 1 then
     raise("flow.%s: segment_ids are one for each row, got shape %s", what, tensor.shape_text(tools.dims(ids)))
   end
+  if ids.dtype == "bool" then raise("flow.%s: segment_ids are whole numbers, got bool", what) end
   if count == nil then
     if tensor.is_symbolic(ids) then raise("flow.%s: num_segments is needed in a trace, where the ids have no values yet", what) end
     count = ids.size > 0 and ops.max(ids):item() + 1 or 0
@@ -211,7 +212,13 @@ end, "scatter_update")
 
 -- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved so that it is inside x.
 local function block_at(x, starts, shape, what)
-  local dims, list = tools.dims(x), type(starts) == "table" and starts or { unpack(operand(starts, what):totable()) }
+  local dims, list = tools.dims(x), starts
+  if type(starts) ~= "table" then
+    starts = operand(starts, what)
+    if #tools.dims(starts) ~= 1 then raise("flow.%s: the positions have the shape %s, expected one for each axis", what,
+      tensor.shape_text(tools.dims(starts))) end
+    list = starts:totable()
+  end
   errors.check_list(("flow.%s: the positions"):format(what), list)
   errors.check_list(("flow.%s: the shape"):format(what), shape)
   if #list ~= #dims or #shape ~= #dims then
@@ -258,7 +265,7 @@ local function moving_parts(x, starts, shape)
 end
 
 -- shape elements from the positions `starts` on, which may be tensors: a block that leaves x is moved so that it is inside, as in Keras.
-takes "x, starts, shape"
+takes "x, starts, shape: list"
 define(function(x, starts, shape)
   x = operand(x, "slice")
   local moving
@@ -351,9 +358,10 @@ end, "boolean_mask")
 takes "lengths, maxlen?: whole, { dtype: string = 'bool'; name? }"
 define(function(lengths, most, options)
   lengths = operand(lengths, "sequence_mask", "int32")
+  if lengths.dtype == "bool" then raise "flow.sequence_mask: lengths are numbers, got bool" end
   if not most then
     tensor.need_value(lengths, "flow.sequence_mask without maxlen")
-    most = lengths.size > 0 and math.max(ops.max(lengths):item(), 0) or 0
+    most = lengths.size > 0 and math.max(tonumber(ops.max(lengths):item()), 0) or 0
   end
   return ops.lt(tensor.arange(most, { dtype = "int32" }), ops.expand_dims(lengths, -1)):to(options and options.dtype or "bool")
 end, "sequence_mask")

@@ -11,7 +11,7 @@ local C, raise = native.C, errors.raise
 local tools = { ops = ops }
 
 -- Makes f an op of these names and a method of tensors; signature.takes is above the call, as everywhere.
-function tools.define(f, ...) return define_op.op(ops, f, ...) end
+function tools.define(f, ...) return define_op.checked(ops, f, ...) end
 function tools.define_variadic(f, name) return define_op.variadic(ops, f, name) end
 
 -- Makes f a function of flow alone, of which text says what it takes; reads_itself: f reads what it is given.
