@@ -112,8 +112,8 @@ static void test_mistakes(void **state)
   (void)state;
 #define CLUSTER(jobs) "{\"cluster\":{" jobs "},\"task\":{\"type\":\"worker\",\"index\":0}}"
 #define TASKED(task) "{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":" task "}"
-  static const struct { const char *text, *parts[3];
-  } rows[] = {
+  /* clang-format off */
+  static const struct { const char *text, *parts[3]; } rows[] = {
     { "{'cluster': {}}", { "not JSON", "goes wrong at byte 2", "double quotes" } },
     { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
     { "{} x", { "not JSON", "byte 4", "x" } },
@@ -166,6 +166,7 @@ static void test_mistakes(void **state)
     { "{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":3}}", { "worker:3", "lists no tasks" } },
     { "{\"task\":{\"type\":\"chief\",\"index\":1}}", { "chief:1", "lists no tasks" } },
   };
+  /* clang-format on */
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     flow_cluster *cluster;
     double before = flow_live_bytes();
