@@ -1,6 +1,8 @@
 /* decimal.c: see decimal.h. */
+#define _GNU_SOURCE /* newlocale, uselocale */
 #include "base/decimal.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,12 +47,25 @@ double flow_decimal_read(const char *at, const char *limit, const char **end)
   return strtod(plain, NULL);
 }
 
+/* The locale is the calling thread's alone meanwhile. "C" is the C library's own constant: nothing is allocated, nothing can fail. */
+int flow_print_list(char *text, size_t size, const char *format, va_list arguments)
+{
+  locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(plain);
+  int length = vsnprintf(text, size, format, arguments);
+  uselocale(before);
+  freelocale(plain);
+  return length;
+}
+
+static void print(char *text, size_t size, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  flow_print_list(text, size, format, arguments);
+  va_end(arguments);
+}
+
 void flow_decimal_write(char *text, size_t size, const char *format, int digits, double value)
 {
-  snprintf(text, size, format, digits, value);
-  char *point = text + strspn(text, "-0123456789");
-  if (!*point || *point == 'e' || *point == 'i' || *point == 'n') return;
-  char *rest = point + strcspn(point, "0123456789e");
-  *point = '.';
-  memmove(point + 1, rest, strlen(rest) + 1);
+  print(text, size, format, digits, value);
 }

@@ -3,6 +3,7 @@
 #ifndef FLOW_BASE_DECIMAL_H
 #define FLOW_BASE_DECIMAL_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* The longest number [-]digits[.digits][e[+-]digits] at the beginning of a text, rounded correctly. limit: the text's end, NULL for one
@@ -11,5 +12,8 @@ double flow_decimal_read(const char *at, const char *limit, const char **end);
 
 /* What printf writes of the value for format, which has one "*" for the digits, such as "%.*g", with a point; cut to `size` bytes. */
 void flow_decimal_write(char *text, size_t size, const char *format, int digits, double value);
+
+/* vsnprintf with points in numbers. */
+int flow_print_list(char *text, size_t size, const char *format, va_list arguments) __attribute__((format(printf, 3, 0)));
 
 #endif

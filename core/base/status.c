@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decimal.h"
+
 enum { SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
 
 static _Thread_local char last_message[FLOW_MESSAGE_SIZE];
@@ -54,7 +56,7 @@ flow_status flow_fail_list(flow_status status, const flow_error_fields *fields, 
 {
   static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
   char text[FLOW_MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
-  vsnprintf(text, sizeof text, format, arguments);
+  flow_print_list(text, sizeof text, format, arguments);
   keep_message(text, strlen(text));
   last_fields = fields ? *fields : unknown;
   return status;
@@ -89,7 +91,7 @@ flow_status flow_fail_prefix(flow_status status, const char *format, ...)
   char text[FLOW_MESSAGE_SIZE];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  flow_print_list(text, sizeof text, format, arguments);
   va_end(arguments);
   size_t length = strlen(text), kept = strlen(last_message);
   if (kept > sizeof text - 1 - length) kept = sizeof text - 1 - length;
@@ -111,7 +113,7 @@ void flow_text_add(flow_text *text, const char *format, ...)
   int room = text->size > text->length ? text->size - text->length : 0;
   va_list arguments;
   va_start(arguments, format);
-  int length = vsnprintf(room > 0 ? text->buffer + text->length : NULL, (size_t)room, format, arguments);
+  int length = flow_print_list(room > 0 ? text->buffer + text->length : NULL, (size_t)room, format, arguments);
   va_end(arguments);
   if (length > 0 && text->length <= INT32_MAX - length) text->length += length;
 }

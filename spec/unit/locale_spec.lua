@@ -29,6 +29,18 @@ describe("in a host whose numbers have a comma", function()
     end)
   end)
 
+  it("messages are as elsewhere", function()
+    local messages = compare(function()
+      local found = {}
+      for i, f in ipairs { function() flow.optimizers.SGD { momentum = -0.5 } end, function() flow.layers.Dropout { 1.5, name = "a" } end,
+        function() flow.layers.GaussianNoise { -0.25, name = "b" } end, function() flow.tensor { 1, 2 }:reshape { 3 } end } do
+        found[i] = select(2, pcall(f)):gsub("^[^\n]-:%d+: ", "")
+      end
+      return found
+    end)
+    assert.truthy(messages[1]:find("-0.5", 1, true), messages[1])
+  end)
+
   it("tables are read as elsewhere", function()
     local path = support.file("a.csv", "a,b\n0.5,1234567890.12345678\n-1.25e-3,0.1234567890123456789\n")
     compare(function()

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/memory.h"
 #include "cluster/control/protocol_state.h"
 
@@ -66,7 +67,7 @@ flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ..
   char text[FLOW_LIMIT_TEXT];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  flow_print_list(text, sizeof text, format, arguments);
   va_end(arguments);
   return flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_NOTICE, .text = text });
 }

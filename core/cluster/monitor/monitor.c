@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/memory.h"
 #include "cluster/monitor/http.h"
 
@@ -58,21 +57,14 @@ static int is_late(const view *seen, int task)
   return seen->waiting > SHOWN_AFTER && task != seen->self && other->known && other->calls < seen->tasks[seen->self].calls;
 }
 
-/* A number as JSON and Prometheus write it; text: room for it. */
-static const char *decimal(double value, const char *format, int digits, char text[40])
-{
-  flow_decimal_write(text, 40, format, digits, value);
-  return text;
-}
-
 static void add_task_json(flow_text *to, const flow_task_view *task)
 {
-  char doing[FLOW_DOING_SIZE], address[FLOW_ADDRESS_SIZE], silent[40];
+  char doing[FLOW_DOING_SIZE], address[FLOW_ADDRESS_SIZE];
   flow_text_add(to, "{\"name\":\"%s\",\"address\":\"%s\",\"state\":\"%s\"", task->name, plain(task->address, address, sizeof address),
                 task->state);
   if (task->known) {
-    flow_text_add(to, ",\"step\":%.0f,\"calls\":%u,\"doing\":\"%s\",\"silent_seconds\":%s", task->step, task->calls,
-                  plain(task->doing, doing, sizeof doing), decimal(task->silent, "%.*f", 1, silent));
+    flow_text_add(to, ",\"step\":%.0f,\"calls\":%u,\"doing\":\"%s\",\"silent_seconds\":%.1f", task->step, task->calls,
+                  plain(task->doing, doing, sizeof doing), task->silent);
   }
   flow_text_add(to, "}");
 }
@@ -80,9 +72,8 @@ static void add_task_json(flow_text *to, const flow_task_view *task)
 static void add_json(flow_text *to, const view *seen)
 {
   int named = 0;
-  char waiting[40];
-  flow_text_add(to, "{\"task\":\"%s\",\"restarts\":%.0f,\"waiting_seconds\":%s,\"waits_for\":[", seen->tasks[seen->self].name,
-                seen->generation > 0 ? (double)seen->generation - 1 : 0, decimal(seen->waiting, "%.*f", 1, waiting));
+  flow_text_add(to, "{\"task\":\"%s\",\"restarts\":%.0f,\"waiting_seconds\":%.1f,\"waits_for\":[", seen->tasks[seen->self].name,
+                seen->generation > 0 ? (double)seen->generation - 1 : 0, seen->waiting);
   for (int i = 0; i < seen->count; i++) {
     if (is_late(seen, i) && ++named <= MOST_NAMED) flow_text_add(to, "%s\"%s\"", named > 1 ? "," : "", seen->tasks[i].name);
   }
@@ -100,17 +91,15 @@ static void add_metrics(flow_text *to, const view *seen)
 {
   static const char *const names[] = { "flow_task_up", "flow_task_step", "flow_task_calls_total", "flow_task_silent_seconds",
                                        "flow_task_waited_for" };
-  char text[40];
   flow_text_add(to, "# TYPE flow_restarts_total counter\nflow_restarts_total %.0f\n",
                 seen->generation > 0 ? (double)seen->generation - 1 : 0);
-  flow_text_add(to, "# TYPE flow_waiting_seconds gauge\nflow_waiting_seconds %s\n", decimal(seen->waiting, "%.*f", 1, text));
+  flow_text_add(to, "# TYPE flow_waiting_seconds gauge\nflow_waiting_seconds %.1f\n", seen->waiting);
   for (int kind = 0; kind < 5; kind++) {
     flow_text_add(to, "# TYPE %s %s\n", names[kind], kind == 2 ? "counter" : "gauge");
     for (int i = 0; i < seen->count; i++) {
       const flow_task_view *task = &seen->tasks[i];
       const double values[] = { strcmp(task->state, "running") == 0, task->step, task->calls, task->silent, is_late(seen, i) };
-      if (task->known || kind == 0)
-        flow_text_add(to, "%s{task=\"%s\"} %s\n", names[kind], task->name, decimal(values[kind], "%.*g", 17, text));
+      if (task->known || kind == 0) flow_text_add(to, "%s{task=\"%s\"} %.17g\n", names[kind], task->name, values[kind]);
     }
   }
 }
