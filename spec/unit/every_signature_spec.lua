@@ -73,6 +73,24 @@ describe("every public function", function()
     assert_refused("called with a dot", function(entry) return entry.make_self and { { 1 }, { "text" }, { {} }, { flow } } end)
   end)
 
+  it("says so of methods that objects have of their own, too", function()
+    local scale = flow.optimizers.Optimizer:extend("Scale")
+    function scale:build() end
+    for title, object in pairs { mean = flow.metrics.Mean(), auc = flow.metrics.AUC(), iou = flow.metrics.MeanIoU { num_classes = 2 },
+                                 lamb = flow.optimizers.Lamb(), scale = scale() } do
+      for key, f in pairs(object) do
+        for _, given in ipairs(type(f) == "function" and key:find("^%a") and { { n = 0 }, { 1, n = 1 }, { flow, n = 1 } } or {}) do
+          local ok, message = pcall(function() f(unpack(given, 1, given.n)) end)
+          assert.is_false(ok, title .. "." .. key)
+          assert.truthy(message:find("^[^\n]*_spec%.lua:%d+: " .. key .. " is a method, it was called with a dot"), message)
+        end
+      end
+    end
+    local ok, message = pcall(function() return flow.metrics.Mean():result(1) end)
+    assert.is_false(ok)
+    assert.truthy(message:find("metric:result takes no arguments; the number 1", 1, true), message)
+  end)
+
   it("says that a dot belongs where a function is called with a colon", function()
     assert_refused("with a dot", function(entry)
       if entry.make_self or not entry.name:find("^flow%.") or OF_CLASSES[entry.name:match("[%w_]+$")] then return end

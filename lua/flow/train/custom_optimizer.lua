@@ -55,7 +55,8 @@ local function define(Optimizer)
 
   -- build() of every object: makes the slots of the library, calls the class's build() once, and numbers the variables. If the class's
   -- build() fails, what it has made is forgotten, and the next call tries again.
-  local function build_once(self, variables)
+  local function build_once(self, variables, ...)
+    if ... ~= nil or not object.is(self, Optimizer) then return Optimizer.build(self, variables, ...) end  -- which says how it is called
     if rawget(self, "_index") then return end
     Optimizer.build(self, variables)
     local before, class = #self._own, object.class_of(self)

@@ -80,7 +80,8 @@ function internal.new(class, name, fields)
   local self = object.new(class, fields or {})
   rawset(self, "name", name)
   rawset(self, "variables", {})
-  rawset(self, "result", function(metric)
+  rawset(self, "result", function(metric, ...)
+    if ... ~= nil or not object.is(metric, Metric) then return Metric.result(metric, ...) end      -- which says how it is called
     if step_share.in_step() then return setmetatable({ metric = metric }, Pending) end
     return object.class_of(metric).result(metric)
   end)
