@@ -78,8 +78,9 @@ local function check_parts(name, parts, place)
   return parts[1], parts[2], parts[3], parts[4]
 end
 
--- A set of pictures that has the four files. folder: what Keras calls its folder in the cache, and FLOW_DATA may have.
-local function define(name, folder)
+-- A set of pictures that has the four files. folder: what Keras calls its folder in the cache, and FLOW_DATA may have. from: where Keras
+-- gets its files, below https://storage.googleapis.com/tensorflow/tf-keras-datasets.
+local function define(name, folder, from)
   local what = "datasets." .. name
   local set = signature.module("flow." .. what)
   datasets[name] = set
@@ -107,14 +108,15 @@ local function define(name, folder)
       if parts then return check_parts(name, parts, place) end
       looked[#looked + 1] = "  " .. missing
     end
-    raise("%s: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s", what, table.concat(looked, "\n"))
+    raise("%s: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s\n" ..
+      "Nothing is downloaded: get https://storage.googleapis.com/tensorflow/tf-keras-datasets/%s", what, table.concat(looked, "\n"), from)
   end
 
   getmetatable(set).__call = function(_, ...) return set.load_data(...) end
 end
 
-define("mnist", "mnist")
-define("fashion_mnist", "fashion-mnist")
+define("mnist", "mnist", "mnist.npz")
+define("fashion_mnist", "fashion-mnist", "{train,t10k}-{images-idx3,labels-idx1}-ubyte.gz")
 
 -- One IDX file as a tensor.
 function datasets.load_idx(path)
