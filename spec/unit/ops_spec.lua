@@ -58,7 +58,11 @@ describe("operators", function()
   it("say what does not fit", function()
     assert.truthy(message_of(function() return a + flow.ones { 3 } end):find("{2, 2} and {3}", 1, true))
     assert.equal('flow.add: expected a tensor or a number, got the string "1"', message_of(function() return a + "1" end))
-    assert.equal("flow.add: expected a tensor or a number, got nil", message_of(function() return a + nil end))
+    local two = "flow.%s: expected a tensor or a number, got nil; it takes two: flow.%s(a, b), or a:%s(b) with a colon"
+    assert.equal((two:gsub("%%s", "add")), message_of(function() return a + nil end))
+    for _, name in ipairs { "add", "eq", "maximum", "pow", "matmul" } do
+      assert.equal((two:gsub("%%s", name)), message_of(function() local _ = a[name](a) end))
+    end
   end)
 end)
 

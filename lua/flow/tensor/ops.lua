@@ -149,9 +149,15 @@ local function define_unary(name)
   define(function(x) return apply1(id, operand(x, nil, what)) end, name, define_op.aliases[name])
 end
 
+-- For a binary op without its second operand, as a method called with a dot is: x.add(y).
+local function refuse_one(name)
+  raise("flow.%s: expected a tensor or a number, got nil; it takes two: flow.%s(a, b), or a:%s(b) with a colon", name, name, name)
+end
+
 local function define_binary(name)
   local id, what = ids[name], "flow." .. name
   define(function(a, b)
+    if b == nil then refuse_one(name) end
     a, b = operands(a, b, what)
     return apply2(id, a, b)
   end, name, define_op.aliases[name])
@@ -165,6 +171,7 @@ local function define_comparison(name)
       local strings = require "flow.tensor.strings"
       if strings.are(a) or strings.are(b) then return require "flow.tensor.text.comparison" (what, a, b, name == "eq") end
     end
+    if b == nil then refuse_one(name) end
     a, b = operands(a, b, what)
     return apply2(id, a, b)
   end, name, define_op.aliases[name])
@@ -419,6 +426,7 @@ local with_dims = require "flow.tensor.shape_ops" { ops = ops, define = define, 
 -- transpose_a and transpose_b swap the last two axes of a factor first, as in TensorFlow.
 takes "a, b, { transpose_a?: boolean, transpose_b?: boolean }"
 define(function(a, b, options)
+  if b == nil then refuse_one("matmul") end
   a, b = operands(a, b, "flow.matmul")
   if not options then return apply2(ids.matmul, a, b) end
   local attributes = native.attributes()
