@@ -144,6 +144,14 @@ describe("the prompt", function()
     assert.is_nil(chunk)
     assert.is_false(more)
     assert.equal(3, repl.compile("1 + 2")())
+    for _, begun in ipairs { "1 +", "{ 1,", "{", "function()", "not", '"a" ..', "flow.ones { 2 } *" } do
+      chunk, more = repl.compile(begun)
+      assert.is_nil(chunk)
+      assert.is_true(more, begun)
+    end
+    for _, wrong in ipairs { "1 + )", "x y", "f() end", "return 1 end", "{ 1, } }", "1 +;", "5 = x" } do
+      assert.is_false((select(2, repl.compile(wrong))), wrong)
+    end
   end)
 
   it("shows tables with their content", function()

@@ -16,15 +16,16 @@ local repl = { show = show, complete = complete.words }      -- flow's init.lua 
 
 -- Compiles input. Returns the chunk and whether its values are to be printed, or nil, whether more lines are needed, and the error. Input
 -- that is an expression is one, also where it is a statement, too: a call returns what the function returns. More lines are needed where
--- the compiler complains about the end of the text.
+-- the compiler complains about the end of the text, as a statement or, such as "1 +" or "{ 1,", as an expression.
 function repl.compile(text)
   text = text:gsub("^%s*=", "")      -- = 5, as the program lua has it
   local silent = text:match("^(.*);%s*$")
-  local expression = loadstring("return " .. (silent or text), "=stdin")
+  local expression, unfinished = loadstring("return " .. (silent or text), "=stdin")
   if expression then return expression, not silent end
   local chunk, message = loadstring(text, "=stdin")
   if chunk then return chunk, false end
-  return nil, message:find("'<eof>'", 1, true) ~= nil, message
+  local ends = "near '<eof>'"
+  return nil, message:find(ends, 1, true) ~= nil or not silent and unfinished:find(ends, 1, true) ~= nil, message
 end
 
 -- The handler of an entry's errors: the text that is shown, with the lines that led to it up to evaluate() itself.
