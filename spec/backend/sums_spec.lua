@@ -158,6 +158,36 @@ describe("long sums", function()
     end
   end)
 
+  it("of rows that share an index keep their digits", function()
+    local rows, tenth = 1e6, flow.full({ 1 }, 0.1):item()
+    for _, width in ipairs { 1, 3, 40 } do
+      local n = math.floor(rows / width)
+      local x, numbers = flow.full({ n, width }, 0.1), flow.random.uniform({ n }, { seed = 5, maxval = 3, dtype = "int32" })
+      local expected = flow.bincount(numbers, { minlength = 4 }):to "float64" * tenth
+      local function check(found, label)
+        found = found:to("float64"):totable()
+        for i, sum in ipairs(expected:totable()) do
+          for _, column in ipairs(found[i]) do near(column, sum, 2 ^ -24 * sum, ("%s of %d, row %d"):format(label, width, i)) end
+        end
+      end
+      check(flow.segment_sum(x, numbers, { num_segments = 4 }), "segment_sum")
+      check(flow.fn(function(a, b) return flow.segment_sum(a, b, { num_segments = 4 }) end)(x, numbers), "segment_sum, traced")
+      check(flow.scatter((numbers + 1):expand_dims(-1), x, { 4, width }), "scatter")
+      local table_of, tape = flow.Variable(flow.zeros { 4, width }), flow.GradientTape()
+      local loss = tape:record(function() return (flow.take(table_of, numbers + 1, 1) * 0.1):sum() end)
+      check(tape:gradient(loss, table_of), "the gradient of take")
+    end
+  end)
+
+  it("of the cells of a window keep their digits", function()
+    local tenth = flow.full({ 1 }, 0.1):item()
+    for _, channels in ipairs { 1, 5, 16, 37 } do
+      local x = flow.full({ 1, 300, 400, channels }, 0.1)
+      near(flow.average_pool(x, { 300, 400 }):max():item() / tenth, 1, 2e-7, channels .. " channels, one window")
+      near(flow.average_pool(x, { 150, 200 }):min():item() / tenth, 1, 2e-7, channels .. " channels, four windows")
+    end
+  end)
+
   it("give the variance of numbers far from zero", function()
     local x = flow.random.normal({ 100000 }, { seed = 3 }) + 10000
     local o = reference(flat(x), { 100000 }, { true })[1]

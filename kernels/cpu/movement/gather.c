@@ -2,7 +2,8 @@
  * to the rows of a table of zeros. One variant of each: all are about memory.
  *
  * gather_gradient: a part is a range of table rows, and adds the rows of g that belong there in the order of the indices; so
- * sums do not depend on who does which part. Every part reads all indices, of which there are few beside g. */
+ * sums do not depend on who does which part. Every part reads all indices, of which there are few beside g. Sums of many floats are kept
+ * as doubles until the end: a float that has grown drops the digits of what is added to it. */
 #include "cpu/cost.h"
 #include "cpu/index.h"
 #include "tensor/tensor.h"
@@ -130,6 +131,9 @@ static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begi
 
 /* ---- gradients ------------------------------------------------------------------------------------------------------------------ */
 
+/* From this many indices for each row of a table of floats on, sums are doubles. */
+enum { MANY = 4 };
+
 /* By the table's size alone. There may be more parts than rows: some have none then. */
 static int64_t gradient_parts(const flow_call *call, int phase)
 {
@@ -145,6 +149,20 @@ static double gradient_cost(const flow_call *call)
   return flow_cost_stream(bytes);
 }
 
+/* Rows of the largest table that is summed in doubles. */
+static int64_t most_wide_rows(const flow_call *call)
+{
+  return call->outputs[0].dtype == FLOW_FLOAT32 ? size_of(&call->inputs[1]) / MANY : 0;
+}
+
+/* Doubles for the table, or for as many rows of it as may be summed so when there are fewer: no more than half of g. */
+static size_t gradient_shared(const flow_call *call)
+{
+  const flow_operand *table = &call->outputs[0];
+  int64_t rows = most_wide_rows(call) < table->shape[0] ? most_wide_rows(call) : table->shape[0];
+  return (size_t)(rows * row_size(table)) * sizeof(double);
+}
+
 /* to[i] += from[i]. */
 static void add_floats(float *to, const float *from, int64_t n)
 {
@@ -158,27 +176,49 @@ static void add_doubles(double *to, const double *from, int64_t n)
   for (int64_t i = 0; i < n; i++) to[i] += from[i];
 }
 
+/* Table rows [first, last) that are to be summed, and what sums are made of: the doubles or floats of g, or doubles of its floats. */
+typedef enum adds { ADDS_FLOATS, ADDS_DOUBLES, ADDS_WIDENED } adds;
+typedef struct range {
+  int64_t first, last;
+  adds how;
+  void *sums;
+} range;
+
+/* The rows of g that belong to these rows, each in the order of the indices. sums: of the table's row 0 on. NULL: indices are checked. */
+static flow_status add_range(const flow_call *call, const range *of)
+{
+  const flow_operand *g = &call->inputs[0], *indices = &call->inputs[1];
+  int64_t rows = call->outputs[0].shape[0], n = row_size(&call->outputs[0]), count = size_of(indices);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t index = index_at(indices, i);
+    if (index < 0 || index >= rows) return fail_index(call, "index", indices, i, indices_a_row(indices), rows);
+    if (index < of->first || index >= of->last || !of->sums) continue;
+    if (of->how == ADDS_FLOATS) add_floats((float *)of->sums + index * n, (const float *)g->data + i * n, n);
+    else if (of->how == ADDS_DOUBLES) add_doubles((double *)of->sums + index * n, (const double *)g->data + i * n, n);
+    else add_rows(&(const float *){ (const float *)g->data + i * n }, 1, n, (double *)of->sums + index * n);
+  }
+  return FLOW_OK;
+}
+
 /* One pass over all indices for each part: parts begin .. end - 1 are done as one range of table rows. An index out of range fails in
  * every part that sees it; the first failure is reported. */
 static flow_status gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
-  const flow_operand *g = &call->inputs[0], *indices = &call->inputs[1], *table = &call->outputs[0];
-  int64_t parts = gradient_parts(call, phase), rows = table->shape[0], n = row_size(table), count = size_of(indices);
-  int64_t first = rows * begin / parts, last = rows * end / parts;
-  size_t bytes = (size_t)n * (size_t)flow_dtype_size(table->dtype);
-  if (table->data) memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t index = index_at(indices, i);
-    if (index < 0 || index >= rows) return fail_index(call, "index", indices, i, indices_a_row(indices), rows);
-    if (index < first || index >= last || !table->data) continue;
-    if (table->dtype == FLOW_FLOAT32) add_floats((float *)table->data + index * n, (const float *)g->data + i * n, n);
-    else add_doubles((double *)table->data + index * n, (const double *)g->data + i * n, n);
-  }
+  const flow_operand *table = &call->outputs[0];
+  int64_t parts = gradient_parts(call, phase), rows = table->shape[0], n = row_size(table);
+  range of = { .first = rows * begin / parts, .last = rows * end / parts, .sums = table->data };
+  int64_t at = of.first * n, size = (of.last - of.first) * n;
+  if (table->dtype == FLOW_FLOAT64) of.how = ADDS_DOUBLES;
+  else if (table->data && rows <= most_wide_rows(call)) of = (range){ of.first, of.last, ADDS_WIDENED, call->shared };
+  size_t bytes = of.how == ADDS_FLOATS ? sizeof(float) : sizeof(double);
+  if (of.sums) memset((char *)of.sums + (size_t)at * bytes, 0, (size_t)size * bytes);
+  FLOW_TRY(add_range(call, &of));
+  for (int64_t i = at; of.how == ADDS_WIDENED && i < at + size; i++) ((float *)table->data)[i] = (float)((const double *)call->shared)[i];
   return FLOW_OK;
 }
 
 const flow_kernel FLOW_KERNELS(gather)[] = { { .variant = "rows", .cost = gather_cost, .run = gather_run }, { 0 } };
 const flow_kernel FLOW_KERNELS(gather_sum)[] = { { .variant = "rows", .cost = gather_sum_cost, .run = gather_sum_run }, { 0 } };
 const flow_kernel FLOW_KERNELS(gather_gradient)[] = {
-  { .variant = "rows", .cost = gradient_cost, .parts = gradient_parts, .run = gradient_run }, { 0 }
+  { .variant = "rows", .cost = gradient_cost, .shared_bytes = gradient_shared, .parts = gradient_parts, .run = gradient_run }, { 0 }
 };

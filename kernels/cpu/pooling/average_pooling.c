@@ -5,17 +5,31 @@
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
 
+/* The cells of a window that are added up as floats; of larger windows groups of TOGETHER are, and these as doubles. */
+enum { SMALL_WINDOW = 64, TOGETHER = 16 };
+
 /* The mean of `lanes` channels of one window; x: its first inside pixel. */
 ALWAYS_INLINE vf window_mean(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step)
 {
   vf sum = { 0 };
+  vd low = { 0 }, high = { 0 };
+  int64_t cells = 0, most = rows * columns <= SMALL_WINDOW ? SMALL_WINDOW : TOGETHER;
   for (int64_t ky = 0; ky < rows; ky++) {
     for (int64_t kx = 0; kx < columns; kx++) {
       const float *from = x + ky * row_step + kx * column_step;
+      if (cells == most) {
+        low += vd_low(sum);
+        high += vd_high(sum);
+        sum = (vf){ 0 };
+        cells = 0;
+      }
       sum += lanes == VL ? vf_load(from) : vf_load_part(from, lanes);
+      cells++;
     }
   }
-  return sum / vf_set((float)(rows * columns));
+  if (rows * columns <= SMALL_WINDOW) return sum / vf_set((float)(rows * columns));
+  double all = (double)(rows * columns);
+  return vf_narrow((low + vd_low(sum)) / all, (high + vd_high(sum)) / all);
 }
 
 /* Adds g / cells to `lanes` channels of every cell of one window; dx: its first inside pixel. */
