@@ -109,6 +109,30 @@ describe("64-bit integers", function()
     is(BIG, flow.pad(flow.tensor { 1LL }, 1, { constant_values = BIG }):totable()[1])
   end)
 
+  it("keep their bits where they are put, and as sums of rows that share an index", function()
+    local t, first = flow.tensor { BIG, LEAST, BIG + 2 }, flow.tensor({ { 1 }, { 3 }, { 2 } }, { dtype = "int32" })
+    local zeros = flow.zeros({ 3 }, { dtype = "int64" })
+    for _, put in ipairs { flow.scatter(first, t, { 3 }), flow.scatter_update(zeros, first, t), flow.scatter_update(zeros, first, t, "add"),
+                           flow.fn(function(a) return flow.scatter(first, a, { 3 }) end)(t) } do
+      all_are({ BIG, BIG + 2, LEAST }, put)
+    end
+    local ids = flow.tensor({ 0, 1, 0 }, { dtype = "int32" })
+    all_are({ 2 * BIG + 2, LEAST, 0 }, flow.segment_sum(t, ids, { num_segments = 3 }))
+    all_are({ BIG + 2, LEAST }, flow.segment_max(t, ids, { num_segments = 2 }))
+    all_are({ BIG, LEAST }, flow.segment_min(t, ids, { num_segments = 2 }))
+    all_are({ 2 * BIG + 2, LEAST }, flow.bincount(ids, { weights = t }))
+    all_are({ 0, 5 }, flow.segment_sum(flow.tensor { LEAST, LEAST, 5LL }, flow.tensor({ 0, 0, 1 }, { dtype = "int32" })))      -- wraps
+    local values, numbers, sums = {}, {}, { 0LL, 0LL, 0LL }
+    for i = 1, 999 do
+      values[i], numbers[i] = (i * 7919LL) * 104729LL * 15485863LL * (i % 2 == 0 and 31 or -31), i % 3
+      sums[i % 3 + 1] = sums[i % 3 + 1] + values[i]
+    end
+    all_are(sums, flow.segment_sum(flow.tensor(values), flow.tensor(numbers, { dtype = "int32" })))
+    local rows = flow.segment_sum(flow.tensor { { BIG, 1LL }, { BIG, -3LL } }, flow.tensor({ 0, 0 }, { dtype = "int32" })):totable()[1]
+    is(2 * BIG, rows[1])
+    is(-2, rows[2])
+  end)
+
   it("are sorted out by top_k", function()
     local values, positions = flow.top_k(flow.tensor { { 3LL, BIG, BIG - 1, BIG }, { LEAST, LEAST + 1, LEAST, LEAST } }, 3)
     local list = values:totable()

@@ -83,9 +83,23 @@ define(function(x, positions)
   return tools.gather(ops.reshape_raw(x, joined({ size }, (rest_of(dims, k)))), numbers)
 end, "gather_nd")
 
--- What was added to rows of zeros {size, width}, in x's dtype: integers are added in float64, which holds their sums up to 2^53.
+-- What an int64 is added up in: two parts of PART bits and what is above them, so that float64 holds the sums of 2^31 of each.
+local PART = 2 ^ 22
+
+-- added(), below, of int64: sums that leave the range wrap, as those of ops.sum do.
+local function added_int64(values, numbers, size, width)
+  local rows = ops.reshape_raw(values, { tools.dims(numbers)[1], width })
+  local above = ops.floor_divide(rows, PART)
+  local parts = ops.concat({ ops.mod(rows, PART), ops.mod(above, PART), ops.floor_divide(above, PART) }, 2):to("float64")
+  local sums = tools.scatter_rows(parts, numbers, { size, 3 * width }):to("int64")
+  local function part(i) return tools.part(sums, 2, (i - 1) * width + 1, i * width) end
+  return part(1) + (part(2) + part(3) * PART) * PART
+end
+
+-- What was added to rows of zeros {size, width}, in x's dtype: smaller integers are added in float64, which holds their sums up to 2^53.
 local function added(values, numbers, size, width)
   local dtype = values.dtype
+  if dtype == "int64" then return added_int64(values, ops.flatten(numbers), size, width) end
   local exact = tools.is_float(values) and values or values:to("float64")
   local flat = ops.flatten(numbers)
   local sum = tools.scatter_rows(ops.reshape_raw(exact, { tools.dims(flat)[1], width }), flat, { size, width })
