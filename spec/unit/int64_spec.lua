@@ -133,6 +133,34 @@ describe("64-bit integers", function()
     is(-2, rows[2])
   end)
 
+  it("are tokens of IntegerLookup, learnt, given, of a file, and saved", function()
+    local layers, asked = flow.layers, flow.tensor { BIG, BIG - 1, LEAST, 4LL }
+    local function tokens_are(expected, layer)
+      local list = layer:get_vocabulary(false)
+      assert.equals(#expected, #list)
+      for i = 1, #expected do is(expected[i], list[i]) end
+    end
+    local learnt = layers.IntegerLookup()
+    learnt:adapt(flow.data.Dataset.from_tensor_slices(flow.tensor { LEAST, BIG, 4LL, BIG, BIG, LEAST }):batch(2))
+    tokens_are({ BIG, LEAST, 4 }, learnt)
+    local given = layers.IntegerLookup { vocabulary = flow.tensor { BIG, LEAST, 4LL } }
+    local of_file = layers.IntegerLookup { vocabulary = support.file("tokens.txt", tostring(BIG):sub(1, -3) .. "\n-9223372036854775808\n4\n") }
+    for _, layer in ipairs { learnt, given, of_file, layers.IntegerLookup { vocabulary = { BIG, LEAST, 4LL } } } do
+      tokens_are({ BIG, LEAST, 4 }, layer)
+      assert.same({ 1, 0, 2, 3 }, layer(asked):totable())
+    end
+    for _, layer in ipairs { learnt, given } do
+      local input, path = flow.Input({ 1 }, { dtype = "int64" }), support.file("lookup.keras", "")
+      flow.Model { inputs = input, outputs = layer(input) }:save(path)
+      assert.same({ 1, 0, 2, 3 }, flow.load_model(path)(asked:expand_dims(-1)):reshape(-1):totable())
+    end
+    all_are({ BIG, LEAST }, layers.IntegerLookup { vocabulary = { BIG, LEAST }, invert = true }(flow.tensor({ 1, 2 }, { dtype = "int32" })))
+    local _, twice = pcall(layers.IntegerLookup, { vocabulary = { BIG, BIG } })
+    assert.truthy(twice:find("twice", 1, true), twice)
+    local _, large = pcall(layers.IntegerLookup, { vocabulary = support.file("tokens.txt", "9223372036854775808\n") })
+    assert.truthy(large:find("is not a whole number", 1, true), large)
+  end)
+
   it("are sorted out by top_k", function()
     local values, positions = flow.top_k(flow.tensor { { 3LL, BIG, BIG - 1, BIG }, { LEAST, LEAST + 1, LEAST, LEAST } }, 3)
     local list = values:totable()

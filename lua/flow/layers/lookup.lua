@@ -7,6 +7,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local signature = require "flow.signature"
 local tensor = require "flow.tensor"
+local integers = require "flow.tensor.integers"
 local strings = require "flow.tensor.strings"
 local HostLayer = require "flow.layers.host_layer"
 local token_counts = require "flow.layers.token_counts"
@@ -43,6 +44,14 @@ end
 
 function IndexLookup._refuse(title, name, value)
   if value then raise("%s: %s = true is not supported: results are plain tensors", title, name) end
+end
+
+-- Whether a list has tokens that are no Lua numbers, which JSON would round.
+local function has_long(list)
+  for _, token in ipairs(list) do
+    if native.is_int64(token) then return true end
+  end
+  return false
 end
 
 -- The layer as users know it: around one of a TextVectorization that is what they made.
@@ -88,6 +97,9 @@ local function prepare(class, kind, given)
       self._input.idf_weights = given.idf_weights or false
     end
     self:set_vocabulary(given.vocabulary, given.idf_weights)
+    if has_long(self._tokens) then      -- the vocabulary is a text beside the config
+      self._input.vocabulary, self._input.idf_weights = false, false
+    end
   end
   return self
 end
@@ -96,11 +108,23 @@ local STRING = {
   dtype = "string", what = "a string", is_token = function(value) return type(value) == "string" end,
   text = function(value) return value end, value = function(text) return text end,
 }
+-- Tokens above 2^53 are int64_t, as elements of tensors are (integers.lua).
 local INTEGER = {
   dtype = "int64", what = "a whole number",
-  is_token = function(value) return type(value) == "number" and value == math.floor(value) and math.abs(value) <= 2 ^ 53 end,
-  text = function(value) return ("%.0f"):format(value) end, value = tonumber,
+  is_token = function(value)
+    return type(value) == "number" and value == math.floor(value) and math.abs(value) <= 2 ^ 53 or native.is_int64(value)
+  end,
+  text = function(value) return type(value) == "number" and ("%.0f"):format(value) or tostring(value):match "^-?%d+" end,
+  value = function(text)
+    local number = tonumber(text)
+    if not number or math.abs(number) < 2 ^ 53 or not text:find "^%s*-?%d+%s*$" then return number end
+    local value = 0LL
+    for digit in text:gmatch "%d" do value = value * 10 - tonumber(digit) end      -- negative: the least int64 has no positive
+    if not text:find "-" then value = -value end
+    return tonumber(value) == number and integers.to_lua(value) or nil             -- nil: no int64 holds it
+  end,
 }
+
 
 signature.takes("max_tokens?: count, num_oov_indices: whole = 1, mask_token?, oov_token = '[UNK]', vocabulary?: data, idf_weights?, "
   .. "invert: boolean = false, output_mode: string = 'int', pad_to_max_tokens: boolean = false, sparse: boolean = false, "
@@ -237,13 +261,14 @@ function IndexLookup:set_vocabulary(vocabulary, idf_weights)
   local first, tokens, seen = has_special(self, list), {}, {}
   for i = first + 1, #list do
     local token = list[i]
-    if seen[token] then raise("%s: the vocabulary has %s twice: each token stands there once", title, errors.describe(token)) end
+    local key = self._kind.text(token)
+    if seen[key] then raise("%s: the vocabulary has %s twice: each token stands there once", title, errors.describe(token)) end
     if token == given.mask_token or given.invert and token == given.oov_token then
       raise("%s: the vocabulary has the %s %s as entry %d: leave special tokens out, or put them in front", title,
         token == given.mask_token and "mask_token" or "oov_token", errors.describe(token), i)
     end
-    seen[token] = true
-    tokens[#tokens + 1] = token
+    seen[key] = true
+    tokens[#tokens + 1] = self._kind.value(key)
   end
   if given.max_tokens and token_start(self) + #tokens > given.max_tokens then
     raise("%s: a vocabulary of %d tokens is larger than max_tokens, %d", title, token_start(self) + #tokens, given.max_tokens)
