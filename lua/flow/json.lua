@@ -5,8 +5,9 @@
 --
 -- A table with a list part, or one that json.list() marked, is a list; every other one is an object.
 --
--- Numbers are doubles, so whole numbers above 2^53 lose digits; json.printed writes other text as it is. NaN and infinities are written as
--- Python writes them. Members of an object that are nil do not exist; json.null is a null.
+-- Numbers are doubles, so whole numbers above 2^53 lose digits, except in tensors that are constants of Keras' files; json.printed writes
+-- other text as it is. NaN and infinities are written as Python writes them. Members of an object that are nil do not exist; json.null is a
+-- null.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -28,11 +29,32 @@ function json.printed(text) return setmetatable({ text }, Printed) end
 ---- reading ------------------------------------------------------------------------------------------------------------------------
 
 local read
+local CONSTANT = { __tensor__ = true, __numpy__ = true }      -- classes of objects whose config has the values of a tensor
+local in_constant = false
+
+-- The whole number that a text of digits is: a number up to 2^53, above it an int64_t, and nil of other texts or if no int64 holds it.
+function json.whole(text)
+  local number = tonumber(text)
+  if not number or not text:find "^%s*-?%d+%s*$" then return nil end
+  if math.abs(number) < 2 ^ 53 then return number end
+  local value = 0LL
+  for digit in text:gmatch "%d" do value = value * 10 - tonumber(digit) end      -- below 0, where there is one integer more
+  if not text:find "-" then value = -value end
+  if tonumber(value) ~= number then return nil end
+  return (value == 2LL ^ 53 or value == -2LL ^ 53) and number or value
+end
+
+-- A number of a constant keeps its digits.
+local function read_number(node)
+  local number = C.flow_json_number(node)
+  if not in_constant or number < 2 ^ 53 and number > -2 ^ 53 then return number end
+  return json.whole(native.text(C.flow_json_print, node)) or number
+end
 
 local readers = {
   [C.FLOW_JSON_NULL] = function() return json.null end,
   [C.FLOW_JSON_BOOLEAN] = function(node) return C.flow_json_number(node) ~= 0 end,
-  [C.FLOW_JSON_NUMBER] = function(node) return C.flow_json_number(node) end,
+  [C.FLOW_JSON_NUMBER] = read_number,
   [C.FLOW_JSON_TEXT] = function(node) return native.string(C.flow_json_text(node)) end,
   [C.FLOW_JSON_LIST] = function(node)
     local list, child = {}, C.flow_json_child(node)
@@ -47,6 +69,11 @@ local readers = {
     while child ~= nil do
       object[native.string(C.flow_json_key(child))] = read(child)
       child = C.flow_json_next(child)
+    end
+    if CONSTANT[object.class_name] and not in_constant then
+      in_constant = true
+      object = read(node)
+      in_constant = false
     end
     return object
   end,

@@ -133,6 +133,17 @@ describe("64-bit integers", function()
     is(-2, rows[2])
   end)
 
+  it("are constants of saved models", function()
+    local input, path = flow.Input({ 2 }, { dtype = "int64" }), support.file("constants.keras", "")
+    local model = flow.Model { inputs = input, outputs = {
+      input + BIG, flow.maximum(input, flow.tensor { { LEAST, BIG + 2 } }), input * 3 } }
+    model:save(path)
+    local found = flow.load_model(path)(flow.zeros({ 1, 2 }, { dtype = "int64" }))
+    all_are({ BIG, BIG }, found[1]:reshape(-1))
+    all_are({ 0, BIG + 2 }, found[2]:reshape(-1))
+    all_are({ 0, 0 }, found[3]:reshape(-1))
+  end)
+
   it("are tokens of IntegerLookup, learnt, given, of a file, and saved", function()
     local layers, asked = flow.layers, flow.tensor { BIG, BIG - 1, LEAST, 4LL }
     local function tokens_are(expected, layer)
@@ -144,7 +155,8 @@ describe("64-bit integers", function()
     learnt:adapt(flow.data.Dataset.from_tensor_slices(flow.tensor { LEAST, BIG, 4LL, BIG, BIG, LEAST }):batch(2))
     tokens_are({ BIG, LEAST, 4 }, learnt)
     local given = layers.IntegerLookup { vocabulary = flow.tensor { BIG, LEAST, 4LL } }
-    local of_file = layers.IntegerLookup { vocabulary = support.file("tokens.txt", tostring(BIG):sub(1, -3) .. "\n-9223372036854775808\n4\n") }
+    local path_of_tokens = support.file("tokens.txt", tostring(BIG):sub(1, -3) .. "\n-9223372036854775808\n4\n")
+    local of_file = layers.IntegerLookup { vocabulary = path_of_tokens }
     for _, layer in ipairs { learnt, given, of_file, layers.IntegerLookup { vocabulary = { BIG, LEAST, 4LL } } } do
       tokens_are({ BIG, LEAST, 4 }, layer)
       assert.same({ 1, 0, 2, 3 }, layer(asked):totable())

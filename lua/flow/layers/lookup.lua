@@ -7,7 +7,6 @@ local object = require "flow.object"
 local json = require "flow.json"
 local signature = require "flow.signature"
 local tensor = require "flow.tensor"
-local integers = require "flow.tensor.integers"
 local strings = require "flow.tensor.strings"
 local HostLayer = require "flow.layers.host_layer"
 local token_counts = require "flow.layers.token_counts"
@@ -115,16 +114,8 @@ local INTEGER = {
     return type(value) == "number" and value == math.floor(value) and math.abs(value) <= 2 ^ 53 or native.is_int64(value)
   end,
   text = function(value) return type(value) == "number" and ("%.0f"):format(value) or tostring(value):match "^-?%d+" end,
-  value = function(text)
-    local number = tonumber(text)
-    if not number or math.abs(number) < 2 ^ 53 or not text:find "^%s*-?%d+%s*$" then return number end
-    local value = 0LL
-    for digit in text:gmatch "%d" do value = value * 10 - tonumber(digit) end      -- negative: the least int64 has no positive
-    if not text:find "-" then value = -value end
-    return tonumber(value) == number and integers.to_lua(value) or nil             -- nil: no int64 holds it
-  end,
+  value = function(text) return json.whole(text) or tonumber(text) end,
 }
-
 
 signature.takes("max_tokens?: count, num_oov_indices: whole = 1, mask_token?, oov_token = '[UNK]', vocabulary?: data, idf_weights?, "
   .. "invert: boolean = false, output_mode: string = 'int', pad_to_max_tokens: boolean = false, sparse: boolean = false, "
