@@ -5,8 +5,8 @@
  *     flow_last_error() of the calling thread. Nothing here exits, aborts, prints or touches signals.
  *   - Handles are pointers to opaque structs. "Returns a new reference" means the caller releases it;
  *     "borrowed" means it lives as long as the object it came from; "takes ownership" is never used.
- *   - Shapes are arrays of int64_t, elements not bytes, outermost dimension first. In a trace a negative
- *     dimension -k stands for k x rows, where rows is the batch size that a run brings along (almost always -1).
+ *   - Shapes: int64_t, elements not bytes, outermost dimension first; in a trace -k stands for k x rows of the batch that a run brings.
+ *   - Pointers are not NULL unless a comment says so, or the size of an array or text is 0: else FLOW_INVALID_ARGUMENT, or 0, NULL or -1.
  *   - A flow_context belongs to one caller at a time (one Lua state); everything else may be shared
  *     between threads as long as nobody writes to it at the same time.
  *
@@ -151,7 +151,7 @@ FLOW_API void        flow_context_release(flow_context *context);
 FLOW_API flow_status flow_scopes_new(flow_context *context, flow_scopes **out);
 FLOW_API void        flow_scopes_enter(flow_context *context, flow_scopes *scopes);
 FLOW_API void        flow_scopes_release(flow_scopes *scopes);
-/* Sets the seed from which random ops and initializers without a seed draw theirs. */
+/* Sets the seed, a whole number below 2^53, from which random ops and initializers without a seed draw theirs. */
 FLOW_API void        flow_context_seed(flow_context *context, double seed);
 /* Draws a fresh seed, a whole number below 2^31. The sequence follows from flow_context_seed. */
 FLOW_API double      flow_context_next_seed(flow_context *context);

@@ -56,7 +56,7 @@ FLOW_API const char *flow_layer_class_option(int index, int option);
 /* The most outputs that a call has. */
 FLOW_API int         flow_layer_class_outputs(int index);
 
-/* A layer. name NULL: made from the class, unique in the process. Copies the arguments. FLOW_INVALID_ARGUMENT names an argument
+/* A layer. name: a part of paths in files, so neither empty nor with a "/". Copies the arguments. FLOW_INVALID_ARGUMENT names an argument
  * that is unknown, missing or out of range. New reference. */
 FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out);
 /* NULL is fine. */

@@ -1,6 +1,7 @@
 /* image.c: the C API's pictures as tensors. */
 #include <math.h>
 #include "base/memory.h"
+#include "base/need.h"
 #include "image/image.h"
 #include "image/resize.h"
 #include "tensor/tensor.h"
@@ -18,7 +19,9 @@ static flow_status tensor_of(const flow_picture *picture, flow_tensor **out)
 
 flow_status flow_image_load(const char *path, int channels, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(path);
   flow_picture picture = { 0 };
   flow_status status = flow_picture_read(path, channels, &picture);
   if (status == FLOW_OK) status = tensor_of(&picture, out);
@@ -28,6 +31,7 @@ flow_status flow_image_load(const char *path, int channels, flow_tensor **out)
 
 flow_status flow_image_decode(const void *bytes, double count, int channels, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   if (!bytes || !(count >= 0 && count < 0x1p40)) return flow_fail(FLOW_INVALID_ARGUMENT, "decoding a picture: the bytes are missing");
   flow_picture picture = { 0 };
@@ -134,7 +138,9 @@ static flow_status resize_all(const flow_tensor *images, int method, int fit, fl
 /* A batch is resized image by image, on the calling thread. */
 flow_status flow_image_resize(flow_tensor *images, int height, int width, const char *interpolation, int fit, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(images, interpolation);
   FLOW_TRY(check_resize(images, height, width, fit));
   int method = flow_resize_method(interpolation);
   if (method < 0) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/float_state.h"
+#include "base/need.h"
 #include "autodiff/eager.h"
 #include "tensor/place.h"
 
@@ -198,12 +199,14 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
 flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                        const flow_attributes *attributes, flow_tensor **outputs)
 {
+  FLOW_NEED(context);
   FLOW_DEFAULT_FLOATS;
   if (op < 0 || op >= FLOW_OP_COUNT) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no op number %d", op);
   const flow_op_record *record = flow_op(op);
   if (input_count < record->min_inputs || input_count > record->max_inputs)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes %d to %d inputs, found %d", record->name, record->min_inputs,
                      record->max_inputs, input_count);
+  if (record->outputs > 0) FLOW_NEED(outputs);
   for (int i = 0; i < input_count; i++) {
     if (!inputs || !inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input %d is NULL, expected a tensor", record->name, i + 1);
     FLOW_TRY(flow_check_tensor(record->name, inputs[i]));

@@ -11,6 +11,7 @@
 #include "autodiff/expression.h"
 #include "autodiff/parts.h"
 #include "base/float_state.h"
+#include "base/need.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -225,6 +226,9 @@ flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_ten
                                 int target_count, flow_tensor *const *tensors, flow_variable *const *variables, int count,
                                 flow_tensor **out)
 {
+  FLOW_NEED(context, tape);
+  if (target_count > 0) FLOW_NEED(targets);
+  if (count > 0) FLOW_NEED(out);
   FLOW_DEFAULT_FLOATS;
   for (int i = 0; i < target_count; i++) FLOW_TRY(check_target(targets[i], output_gradients ? output_gradients[i] : NULL));
   if (tape->traced && flow_context_trace(context) != tape->graph)
@@ -265,5 +269,7 @@ flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_ten
 flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
                                flow_variable *const *variables, int count, flow_tensor **out)
 {
+  FLOW_NEED(context, tape, target);
+  if (count > 0) FLOW_NEED(out);
   return flow_tape_gradients(context, tape, &target, NULL, 1, tensors, variables, count, out);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "autodiff/composites.h"
+#include "base/need.h"
 #include "autodiff/expression.h"
 #include "ops/rules.h"
 
@@ -23,8 +24,10 @@ static double reduced_count(const flow_tensor *x, const flow_attributes *reduce)
 /* Sums of 16-bit floats are kept in float32 until they are divided: 70,000 ones overflow a float16. The mean of nothing is NaN. */
 flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attributes *reduce, flow_tensor **out)
 {
+  FLOW_NEED(out);
   static const flow_attributes all_axes;
   *out = NULL;
+  FLOW_NEED(context, x);
   FLOW_TRY(flow_check_tensor("flow_mean: x", x));
   if (reduce == NULL) reduce = &all_axes;
   int dtype = flow_dtype_is_float(x->dtype) ? x->dtype : FLOW_FLOAT32;
@@ -184,7 +187,9 @@ int flow_activation_known(const char *name) { return find_activation(name) != NU
 /* In a trace as eagerly: the formula is ops. The sentence about an unknown name lists all that there are. */
 flow_status flow_activate(flow_context *context, const char *name, flow_tensor *x, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(context, name, x);
   const activation *found = find_activation(name);
   if (found == NULL) {
     char known[1024];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autodiff/eager.h"
+#include "base/need.h"
 #include "autodiff/apply.h"
 #include "graph/loop.h"
 #include "graph/variable.h"
@@ -72,6 +73,7 @@ static flow_status read_outside(flow_context *context, flow_graph *body, flow_va
 /* A policy's 16 bits are a cast of what is read (context.h: autocast), through which gradients flow back to the float32 variable. */
 flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
+  FLOW_NEED(context, variable, out);
   flow_tensor *cast;
   flow_graph *graph = flow_context_trace(context);
   if (graph && graph->outer && flow_graph_version(graph, variable) < 0) return read_outside(context, graph, variable, out);
@@ -146,6 +148,7 @@ static flow_status append_assign(flow_context *context, flow_variable *variable,
 /* What the replicas assign to a variable whose kind is to keep their mean is that mean. */
 flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
+  FLOW_NEED(context, variable, value);
   FLOW_TRY(flow_check_variable("assign", variable));
   FLOW_TRY(flow_check_tensor("flow_variable_assign: value", value));
   if (!flow_context_trace(context)) {
@@ -166,6 +169,7 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
 /* What each replica adds to a variable whose kind is a sum counts. */
 flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
+  FLOW_NEED(context, variable, value);
   FLOW_TRY(flow_check_variable("assign_add", variable));
   FLOW_TRY(flow_check_tensor("flow_variable_assign_add: value", value));
   if (!flow_context_trace(context)) {

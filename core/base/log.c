@@ -62,6 +62,7 @@ static void keep(int level, const char *text)
 /* The streams lock themselves, so that lines of several threads do not mix. */
 void flow_log(int level, const char *text)
 {
+  if (!text) return;
   if (!atomic_load(&to_stdio)) {
     keep(level, text);
   } else if (level == FLOW_LOG_PRINT) {
@@ -81,7 +82,7 @@ int flow_log_take(int *level, char *text, int size)
     const char *oldest = kept.text[kept.first];
     length = (int)strlen(oldest);
     if (level) *level = kept.level[kept.first];
-    if (size > 0) snprintf(text, (size_t)size, "%s", oldest);
+    if (text && size > 0) snprintf(text, (size_t)size, "%s", oldest);
     kept.first = (kept.first + 1) % KEPT_MESSAGES;
     kept.count--;
   }

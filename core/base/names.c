@@ -65,6 +65,7 @@ int flow_nearest_name(const char *asked, const char *const *names, int count, in
 {
   flow_suggestion suggestion = flow_suggestion_for(asked);
   int best = -1;
+  if (!asked || !names) return best;
   for (int i = 0; i < count; i++) {
     int before = suggestion.distance;
     offer(&suggestion, names[i], most);
@@ -84,7 +85,7 @@ const char *flow_suggestion_text(const flow_suggestion *suggestion, char text[FL
 int flow_snake_case(const char *class_name, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
-  for (const char *c = class_name; *c; c++) {
+  for (const char *c = class_name; c && *c; c++) {
     if (is_upper(*c) && c > class_name && (is_lower(c[1]) || is_lower(c[-1]))) flow_text_add(&out, "_");
     if (is_lower(*c) || is_upper(*c) || is_digit(*c) || *c == '_') flow_text_add(&out, "%c", lower(*c));
   }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/memory.h"
+#include "base/need.h"
 
 enum { PATH_BYTES = 4096, FOLDERS = 3 };
 
@@ -155,6 +156,7 @@ const char *flow_plugin_purpose(int index)
 
 flow_status flow_plugin_libraries(int index, const char **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   if (index < 0 || index >= KNOWN) return flow_fail(FLOW_INVALID_ARGUMENT, "there are %d plugins, got number %d", KNOWN, index);
   const flow_plugin *table;

@@ -1,5 +1,5 @@
 /* status.c: the message of this thread's last failure, and texts that are built piece by piece. */
-#include "base/status.h"
+#include "base/need.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -86,6 +86,12 @@ flow_status flow_fail_field(flow_status status, flow_error_field field, double v
   return status;
 }
 
+flow_status flow_fail_null(const char *function, const char *names, int index)
+{
+  for (; index > 0; index--) names = strchr(names, ',') + 2;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
+}
+
 flow_status flow_fail_prefix(flow_status status, const char *format, ...)
 {
   char text[FLOW_MESSAGE_SIZE];
@@ -103,6 +109,7 @@ flow_status flow_fail_prefix(flow_status status, const char *format, ...)
 
 flow_text flow_text_into(char *buffer, int size)
 {
+  if (!buffer) size = 0;
   if (size > 0) buffer[0] = '\0';
   return (flow_text){ buffer, size, 0 };
 }

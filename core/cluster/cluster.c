@@ -250,28 +250,38 @@ flow_status flow_cluster_check(const flow_cluster *cluster)
 /* ---- roles --------------------------------------------------------------------------------------------------------------------------- */
 
 const char *flow_cluster_source(const flow_cluster *cluster) { return cluster->source; }
-int flow_cluster_job(const flow_cluster *cluster) { return cluster->job; }
-int flow_cluster_index(const flow_cluster *cluster) { return cluster->job < 0 ? -1 : cluster->index; }
+int flow_cluster_job(const flow_cluster *cluster)
+{
+  return cluster ? cluster->job : -1;
+}
+int flow_cluster_index(const flow_cluster *cluster)
+{
+  return cluster && cluster->job >= 0 ? cluster->index : -1;
+}
 
 int flow_cluster_count(const flow_cluster *cluster, int job)
 {
+  if (!cluster) return 0;
   return job >= 0 && job < FLOW_JOB_COUNT ? cluster->count[job] : 0;
 }
 
 const char *flow_cluster_address(const flow_cluster *cluster, int job, int index)
 {
+  if (!cluster) return NULL;
   return index >= 0 && index < flow_cluster_count(cluster, job) ? cluster->address[job][index] : NULL;
 }
 
 /* An evaluator is alone, whatever the cluster has, and so its own chief. */
 int flow_cluster_chief_job(const flow_cluster *cluster)
 {
+  if (!cluster) return 0;
   if (cluster->job == FLOW_JOB_EVALUATOR) return FLOW_JOB_EVALUATOR;
   return cluster->count[FLOW_JOB_CHIEF] > 0 ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER;
 }
 
 int flow_cluster_is_chief(const flow_cluster *cluster)
 {
+  if (!cluster) return 0;
   if (total(cluster) == 0 || cluster->job == FLOW_JOB_EVALUATOR) return 1;
   return cluster->index == 0 && cluster->job == flow_cluster_chief_job(cluster);
 }
@@ -279,6 +289,7 @@ int flow_cluster_is_chief(const flow_cluster *cluster)
 /* Those that make a training's steps together; an evaluator is alone. At least 1, since a process without a cluster trains as well. */
 int flow_cluster_workers(const flow_cluster *cluster)
 {
+  if (!cluster) return 0;
   int count = cluster->job == FLOW_JOB_EVALUATOR ? cluster->count[FLOW_JOB_EVALUATOR]
                                                  : cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER];
   return count > 0 ? count : 1;
@@ -287,6 +298,7 @@ int flow_cluster_workers(const flow_cluster *cluster)
 /* The rank among flow_cluster_workers: the chief first. -1 for a parameter server, which has none. */
 int flow_cluster_id(const flow_cluster *cluster)
 {
+  if (!cluster) return 0;
   if (total(cluster) == 0) return 0;
   if (cluster->job == FLOW_JOB_PS) return -1;
   return cluster->index + (cluster->job == FLOW_JOB_WORKER && cluster->count[FLOW_JOB_CHIEF] > 0);
@@ -299,6 +311,7 @@ int flow_cluster_id(const flow_cluster *cluster)
 int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
 {
   flow_text text = flow_text_into(buffer, size);
+  if (!cluster) return 0;
   const char *comma = "";
   flow_text_add(&text, "{");
   for (int job = 0; job < FLOW_JOB_COUNT; job++) {
@@ -334,11 +347,12 @@ static uint64_t hash_text(uint64_t hash, const char *text)
  * No protection against intent; that is the secret's. */
 int flow_cluster_hash(const flow_cluster *cluster, char *buffer, int size)
 {
+  flow_text text = flow_text_into(buffer, size);
+  if (!cluster) return 0;
   uint64_t hash = FLOW_HASH_BEGIN;
   for (int job = 0; job < FLOW_JOB_COUNT; job++) {
     for (int i = 0; i < cluster->count[job]; i++) hash = hash_text(hash_text(hash, job_names[job]), cluster->address[job][i]);
   }
-  flow_text text = flow_text_into(buffer, size);
   flow_text_add(&text, "%016llx", (unsigned long long)hash);
   return text.length;
 }

@@ -12,6 +12,7 @@
  * own process with its own number, and all have to come to the same decision, which is why it depends on the pipeline and the count
  * alone. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static flow_status by_file_only(flow_dataset *dataset, int64_t count, int64_t in
 /* New reference: the dataset itself where nothing has to be divided. */
 flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t count, number;
   *out = NULL;
   FLOW_TRY(flow_check_dataset("auto_shard", dataset));

@@ -105,6 +105,7 @@ void flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2)
 /* Also a question's argument. The element may be used again at once. */
 void flow_element_clear(flow_element *element)
 {
+  if (!element) return;
   int count = element->count < 0 ? -1 - element->count : element->count;
   for (int i = 0; i < count; i++) flow_tensor_release(element->tensors[i]);
   element->count = 0;

@@ -240,6 +240,7 @@ flow_status flow_iterator_skip(flow_iterator *iterator, double count)
 int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
+  if (!iterator) return 0;
   flow_text_add(&out, "flow-position-1 %016" PRIx64 " %" PRId64 " %d", iterator->dataset->identity, iterator->delivered,
                 iterator->draw_count);
   for (int i = 0; i < iterator->draw_count; i++) {

@@ -1,6 +1,7 @@
 /* mersenne.c: the order into which NumPy's RandomState(seed).shuffle brings n elements: Keras lists its files in it.
  * MT19937 by M. Matsumoto and T. Nishimura (ACM TOMACS 8, 1998); a bounded number is drawn by masking and rejecting. */
 #include "base/status.h"
+#include "base/need.h"
 
 enum { WORDS = 624, SHIFT = 397 };
 
@@ -49,6 +50,7 @@ static uint32_t draw_up_to(mersenne *m, uint32_t most)
  * before. */
 flow_status flow_shuffle_order(double seed, int count, int32_t *order)
 {
+  if (count > 0) FLOW_NEED(order);
   if (!(seed >= 0 && seed <= 4294967295.0) || seed != (double)(uint32_t)seed) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "a seed is a whole number from 0 to 4294967295, got %.17g", seed);
   }

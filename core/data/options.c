@@ -1,5 +1,6 @@
 /* options.c: with_options: the same elements, with other options from here on; the last stage's count for the whole pipeline. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 /* Nothing is computed here: the stage only carries options. */
 static flow_status next(flow_cursor *cursor, flow_element *out) { return flow_cursor_pull(cursor->inputs[0], out); }
@@ -19,6 +20,7 @@ static const flow_dataset_class class = {
 /* auto_shard_policy FLOW_SHARD_KEEP and deterministic < 0 leave what the input has. */
 flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   if (auto_shard_policy < FLOW_SHARD_KEEP || auto_shard_policy > FLOW_SHARD_HINT)
     return flow_fail(FLOW_INVALID_ARGUMENT, "with_options: there is no auto_shard_policy %d", auto_shard_policy);

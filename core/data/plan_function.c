@@ -6,6 +6,7 @@
  * element's index, so that results depend neither on threads nor on what ran before; a plan without such ops draws nothing. */
 #include "data/function.h"
 
+#include "base/need.h"
 #include "graph/context.h"
 #include "graph/loop.h"
 #include "run/instance.h"
@@ -204,6 +205,9 @@ static flow_status make(const flow_function_class *class, flow_plan *plan, const
 flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
                                     flow_function **out)
 {
+  FLOW_NEED(plan, out);
+  if (input_count > 0) FLOW_NEED(inputs);
+  if (output_count > 0) FLOW_NEED(outputs);
   if (output_count < 1 || output_count > FLOW_MAX_COMPONENTS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "map: a result has 1 to %d components, got %d", FLOW_MAX_COMPONENTS, output_count);
   FLOW_TRY(make(&map_class, plan, inputs, input_count, out));
@@ -216,5 +220,7 @@ flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int inpu
 /* The plan's one output is checked when the function meets a signature (filter_spec). */
 flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out)
 {
+  FLOW_NEED(plan, out);
+  if (input_count > 0) FLOW_NEED(inputs);
   return make(&filter_class, plan, inputs, input_count, out);
 }

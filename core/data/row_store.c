@@ -7,6 +7,7 @@
 #include "data/row_store.h"
 
 #include <string.h>
+#include "base/need.h"
 #include "data/iterator.h"
 #include "graph/context.h"
 #include "run/input_rows.h"
@@ -36,9 +37,11 @@ struct flow_row_store {
 
 flow_status flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out)
 {
+  FLOW_NEED(out);
   flow_place *place;
   void *block;
   *out = NULL;
+  FLOW_NEED(context);
   FLOW_TRY(flow_context_place_of(context, device, &place));
   if (!place || !(most_bytes >= 0))
     return flow_fail(FLOW_INVALID_ARGUMENT, "a row store needs a GPU and a number of bytes, got device %d, %g bytes", device, most_bytes);
@@ -222,6 +225,7 @@ static flow_status take_rows(flow_row_store *store, kept_rows *kept, const int64
 /* Borrowed, as long as the store; NULL: there is no such component. */
 flow_tensor *flow_row_store_table(const flow_row_store *store, int i)
 {
+  if (!store) return NULL;
   return i >= 0 && i < store->count ? store->components[i].table : NULL;
 }
 

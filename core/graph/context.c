@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/need.h"
 #include "base/philox.h"
 #include "graph/tape.h"
 #include "tensor/place.h"
@@ -59,6 +60,7 @@ flow_status flow_scopes_new(flow_context *context, flow_scopes **out)
  * any other call. NULL: the context's own. The caller that made scopes releases them before the context. */
 void flow_scopes_enter(flow_context *context, flow_scopes *scopes)
 {
+  if (!context) return;
   context->scopes = scopes ? scopes : &context->own;
 }
 
@@ -74,33 +76,58 @@ void flow_scopes_release(flow_scopes *scopes)
  * exactly, which callers check. */
 void flow_context_seed(flow_context *context, double seed)
 {
+  if (!context) return;
   context->seed = flow_mix((uint64_t)(int64_t)seed, 0x666c6f77);
   context->draws = 0;
 }
 
-void flow_context_set_blank(flow_context *context, int blank) { context->blank = blank != 0; }
-void flow_context_set_exact(flow_context *context, int exact) { context->exact = exact != 0; }
-int  flow_context_exact(const flow_context *context)          { return context->exact; }
+void flow_context_set_blank(flow_context *context, int blank)
+{
+  if (context) context->blank = blank != 0;
+}
+void flow_context_set_exact(flow_context *context, int exact)
+{
+  if (context) context->exact = exact != 0;
+}
+int flow_context_exact(const flow_context *context)
+{
+  return context ? context->exact : 0;
+}
 
-void flow_context_set_replicas(flow_context *context, int count) { context->replicas = count; }
+void flow_context_set_replicas(flow_context *context, int count)
+{
+  if (context) context->replicas = count;
+}
 int flow_context_set_autocast(flow_context *context, int dtype)
 {
+  if (!context) return 0;
   int before = context->scopes->autocast;
   context->scopes->autocast = dtype;
   return before;
 }
-void flow_context_set_gathers(flow_context *context, int gathers) { context->gathers = gathers; }
+void flow_context_set_gathers(flow_context *context, int gathers)
+{
+  if (context) context->gathers = gathers;
+}
 void flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes)
 {
+  if (!context) return;
   context->network = (flow_network){ .workers = workers, .rows = rows, .gradient_bytes = gradient_bytes };
 }
 
-void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
-int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }
+void flow_context_set_bucket_bytes(flow_context *context, double bytes)
+{
+  if (context) context->bucket_bytes = bytes;
+}
+int flow_context_replicas(const flow_context *context)
+{
+  return context && context->replicas > 1 ? context->replicas : 1;
+}
 
 /* 31 bits: Lua has doubles, and files keep seeds as 32-bit integers. */
 double flow_context_next_seed(flow_context *context)
 {
+  if (!context) return 0;
   return (double)(flow_mix(context->seed, context->draws++) >> 33);
 }
 
@@ -108,6 +135,7 @@ double flow_context_next_seed(flow_context *context)
 int flow_context_save(const flow_context *context, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
+  if (!context) return 0;
   flow_text_add(&out, "flow-random-1 %016" PRIx64 " %" PRIu64, context->seed, context->draws);
   return out.length;
 }
@@ -128,36 +156,48 @@ flow_status flow_context_restore(flow_context *context, const char *state)
  * also what C11 permits in a signal handler. */
 void flow_interrupt(flow_context *context, int raised)
 {
+  if (!context) return;
   atomic_store_explicit(&context->interrupted, raised, memory_order_relaxed);
 }
 
 int flow_interrupted(const flow_context *context)
 {
+  if (!context) return 0;
   return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->interrupted, memory_order_relaxed);
 }
 
 void flow_preempt(flow_context *context)
 {
+  if (!context) return;
   atomic_store_explicit(&context->preempted, 1, memory_order_relaxed);
 }
 
 int flow_preempted(const flow_context *context)
 {
+  if (!context) return 0;
   return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->preempted, memory_order_relaxed);
 }
 
-int flow_trace_depth(const flow_context *context) { return context->scopes->trace_count; }
+int flow_trace_depth(const flow_context *context)
+{
+  return context ? context->scopes->trace_count : 0;
+}
 int flow_trace_replicas(const flow_context *context)
 {
+  if (!context) return 0;
   const flow_graph *graph = flow_context_trace(context);
   return graph ? graph->replicas : 0;
 }
 
-int flow_tape_depth(const flow_context *context)  { return context->scopes->tape_count; }
+int flow_tape_depth(const flow_context *context)
+{
+  return context ? context->scopes->tape_count : 0;
+}
 
 /* What the context says now about precision, replicas, the network and the device holds for the whole trace. */
 flow_status flow_trace_begin(flow_context *context)
 {
+  FLOW_NEED(context);
   flow_scopes *scopes = context->scopes;
   if (scopes->trace_count == FLOW_MAX_TRACES)
     return flow_fail(FLOW_INVALID_STATE, "%d traces are open within each other: does the traced function call itself?", FLOW_MAX_TRACES);
@@ -184,6 +224,8 @@ flow_status flow_innermost_trace(flow_context *context, const char *who, flow_gr
  * varies from run to run. *out: a symbolic tensor, a new reference. */
 flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
+  FLOW_NEED(context, out);
+  if (rank > 0) FLOW_NEED(shape);
   flow_graph *graph;
   int value;
   FLOW_TRY(flow_innermost_trace(context, "flow_trace_input", &graph));
@@ -202,6 +244,7 @@ flow_status flow_trace_input(flow_context *context, int dtype, int rank, const i
 /* The tensor is kept and not copied, unless it has gaps. */
 flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow_tensor **out)
 {
+  FLOW_NEED(context, tensor, out);
   flow_graph *graph;
   int value;
   FLOW_TRY(flow_innermost_trace(context, "flow_trace_constant", &graph));
@@ -214,6 +257,7 @@ flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow
 /* Symbolic tensors of the trace may live on; they are closed, and every op on them fails with a sentence that says so. */
 void flow_trace_abort(flow_context *context)
 {
+  if (!context) return;
   flow_scopes *scopes = context->scopes;
   if (!scopes->trace_count) return;
   flow_graph *graph = scopes->traces[--scopes->trace_count];

@@ -1,5 +1,6 @@
 /* devices.c: a context's places, one for each device that it uses, and what moves between them. */
 #include "graph/tape.h"
+#include "base/need.h"
 #include "graph/variable.h"
 #include "tensor/place.h"
 
@@ -26,20 +27,27 @@ flow_place *flow_context_place(const flow_context *context)
 
 flow_status flow_context_set_device(flow_context *context, int device)
 {
+  FLOW_NEED(context);
   flow_place *place;
   FLOW_TRY(flow_context_place_of(context, device, &place));
   context->scopes->on_device = device + 1;
   return FLOW_OK;
 }
 
-int flow_context_device(const flow_context *context) { return context->scopes->on_device - 1; }
+int flow_context_device(const flow_context *context)
+{
+  return context ? context->scopes->on_device - 1 : -1;
+}
 
 /* Zeros, on the host too (device -1). */
 flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
+  FLOW_NEED(out);
   flow_place *place;
   flow_tensor *made;
   *out = NULL;
+  FLOW_NEED(context);
+  if (rank > 0) FLOW_NEED(shape);
   if (device < 0) return flow_tensor_new(dtype, rank, shape, out);
   FLOW_TRY(flow_context_place_of(context, device, &place));
   FLOW_TRY(flow_tensor_new_at(place, dtype, rank, shape, &made));
@@ -52,6 +60,7 @@ flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int
 /* A tape sees the move as a copy, through which gradients flow. */
 flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out)
 {
+  FLOW_NEED(context, tensor, out);
   static const flow_attributes none;
   flow_place *place;
   FLOW_TRY(flow_check_concrete("to()", tensor));
@@ -71,6 +80,7 @@ flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, in
 
 flow_status flow_variable_to_device(flow_context *context, flow_variable *variable, int device)
 {
+  FLOW_NEED(context, variable);
   flow_place *place;
   FLOW_TRY(flow_check_variable("moving a variable", variable));
   FLOW_TRY(flow_context_place_of(context, device, &place));
@@ -80,6 +90,7 @@ flow_status flow_variable_to_device(flow_context *context, flow_variable *variab
 /* Waits for what this context's place has enqueued, and raises what failed in it. */
 flow_status flow_device_synchronize(flow_context *context, int device)
 {
+  FLOW_NEED(context);
   flow_place *place;
   FLOW_TRY(flow_context_place_of(context, device, &place));
   return place ? flow_place_synchronize(place) : FLOW_OK;

@@ -3,6 +3,7 @@
  * over. At its end what the results do not need is dropped, and the rest becomes a loop. A body that writes variables or sums over
  * replicas cannot be one: flow_loop_end says so through *written, and the caller traces it again, written out. */
 #include "graph/loop.h"
+#include "base/need.h"
 
 #include <string.h>
 
@@ -40,6 +41,9 @@ static flow_status add_input(flow_graph *body, flow_tensor *tensor, int is_row, 
 flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows, int row_count,
                             double rounds, flow_tensor **out)
 {
+  FLOW_NEED(context, out);
+  if (state_count > 0) FLOW_NEED(states);
+  if (row_count > 0) FLOW_NEED(rows);
   flow_graph *outer;
   FLOW_TRY(flow_innermost_trace(context, "flow_loop_begin", &outer));
   if (state_count < 0 || row_count < 0 || state_count + row_count < 1 || !(rounds >= 1 && rounds < 0x1p31))
@@ -190,6 +194,7 @@ static flow_status end_loop(flow_graph *body, flow_tensor *const *results, int c
 /* Only kept here: flow_loop_end makes it the loop's. */
 flow_status flow_loop_gate(flow_context *context, int input)
 {
+  FLOW_NEED(context);
   flow_graph *body;
   FLOW_TRY(flow_innermost_trace(context, "flow_loop_gate", &body));
   if (!body->outer || input < 0 || input >= body->loop_states + body->loop_rows)
@@ -219,6 +224,8 @@ static flow_status check_end(const flow_graph *body, flow_tensor *const *results
 flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse,
                           flow_tensor **out, int *written)
 {
+  FLOW_NEED(context, written);
+  if (count > 0) FLOW_NEED(results, out);
   flow_graph *body;
   FLOW_TRY(flow_innermost_trace(context, "flow_loop_end", &body));
   if (!body->outer) return flow_fail(FLOW_INVALID_STATE, "flow_loop_end: the innermost trace is not the body of a loop");
@@ -235,6 +242,7 @@ flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, in
 /* All bodies around it, too: what a round makes is wanted outside of each of them. */
 void flow_loop_write_out(flow_context *context)
 {
+  if (!context) return;
   for (flow_graph *body = flow_context_trace(context); body && body->outer; body = body->outer) body->written_out = 1;
 }
 

@@ -1,6 +1,7 @@
 /* profile.c: see profile.h. Entries are found by pointers of names, which are static in the tables of ops and kernels, and by the text
  * of shapes. */
 #include "graph/profile.h"
+#include "base/need.h"
 #include <string.h>
 
 /* Shapes of the first two inputs: they tell layers of one kind apart. */
@@ -57,6 +58,7 @@ void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, con
 /* What an earlier profile kept is forgotten; its memory stays. */
 flow_status flow_profile_begin(flow_context *context)
 {
+  FLOW_NEED(context);
   if (!context->profile) {
     void *block;
     FLOW_TRY(flow_alloc_zero(sizeof(flow_profile), &block));
@@ -72,24 +74,39 @@ flow_status flow_profile_begin(flow_context *context)
 
 void flow_profile_end(flow_context *context)
 {
+  if (!context) return;
   if (context->profile) context->profile->active = 0;
 }
 
-int flow_profile_count(const flow_context *context) { return context->profile ? context->profile->count : 0; }
+int flow_profile_count(const flow_context *context)
+{
+  return context && context->profile ? context->profile->count : 0;
+}
 
 const flow_profile_entry *flow_profile_at(const flow_context *context, int index)
 {
+  if (!context) return NULL;
   return index >= 0 && index < flow_profile_count(context) ? &context->profile->entries[index] : NULL;
 }
 
-double flow_profile_waiting(const flow_context *context) { return context->profile ? context->profile->waiting : 0; }
+double flow_profile_waiting(const flow_context *context)
+{
+  return context && context->profile ? context->profile->waiting : 0;
+}
 
-double flow_profile_arena(const flow_context *context) { return context->profile ? context->profile->arena : 0; }
-double flow_profile_memory(const flow_context *context) { return context->profile ? context->profile->memory : 0; }
+double flow_profile_arena(const flow_context *context)
+{
+  return context && context->profile ? context->profile->arena : 0;
+}
+double flow_profile_memory(const flow_context *context)
+{
+  return context && context->profile ? context->profile->memory : 0;
+}
 
 /* All memory for them is taken here: no kernel's time has an allocation in it. Events beyond `most` are left out. */
 flow_status flow_profile_keep_events(flow_context *context, int most)
 {
+  FLOW_NEED(context);
   flow_profile *profile = context->profile;
   size_t bytes;
   void *block;
@@ -104,10 +121,14 @@ flow_status flow_profile_keep_events(flow_context *context, int most)
   return FLOW_OK;
 }
 
-int flow_profile_event_count(const flow_context *context) { return context->profile ? context->profile->event_count : 0; }
+int flow_profile_event_count(const flow_context *context)
+{
+  return context && context->profile ? context->profile->event_count : 0;
+}
 
 const flow_profile_event *flow_profile_event_at(const flow_context *context, int index)
 {
+  if (!context) return NULL;
   return index >= 0 && index < flow_profile_event_count(context) ? &context->profile->events[index] : NULL;
 }
 

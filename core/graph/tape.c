@@ -2,6 +2,7 @@
  * since rules may want them: it is what keeps the activations of a step alive. In a trace a tape costs nothing, as its nodes are the
  * trace's. */
 #include "graph/tape.h"
+#include "base/need.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -16,6 +17,7 @@ int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
  * may be released by the caller while it records, and by the scopes, when they are closed, while the caller still has it. */
 flow_status flow_tape_begin(flow_context *context, flow_tape **out)
 {
+  FLOW_NEED(context, out);
   flow_scopes *scopes = context->scopes;
   if (scopes->tape_count == FLOW_MAX_TAPES)
     return flow_fail(FLOW_INVALID_STATE, "%d tapes record already; end one first", FLOW_MAX_TAPES);
@@ -42,6 +44,7 @@ flow_status flow_tape_begin(flow_context *context, flow_tape **out)
 /* Tapes may end in any order: those that began later move down. */
 flow_status flow_tape_end(flow_context *context, flow_tape *tape)
 {
+  FLOW_NEED(context, tape);
   flow_scopes *scopes = context->scopes;
   for (int i = scopes->tape_count - 1; i >= 0; i--)
     if (scopes->tapes[i] == tape) {
@@ -80,6 +83,7 @@ static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable 
 /* A tensor that is known already stays what it is. */
 flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
 {
+  FLOW_NEED(tape, tensor);
   int value;
   FLOW_TRY(flow_check_tensor("flow_tape_watch: the tensor", tensor));
   if (flow_tape_find(tape, tensor) >= 0) return FLOW_OK;

@@ -2,6 +2,7 @@
 #include "graph/variable.h"
 #include <math.h>
 #include <string.h>
+#include "base/need.h"
 #include "tensor/caller_number.h"
 #include "tensor/place.h"
 
@@ -18,6 +19,7 @@ flow_status flow_check_variable(const char *what, const flow_variable *variable)
 /* The initial value is copied, on its own device. */
 flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out)
 {
+  FLOW_NEED(initial, name, out);
   flow_tensor *storage;
   FLOW_TRY(flow_check_concrete("initial value of a variable", initial));
   FLOW_TRY(flow_tensor_new_at(flow_tensor_place(initial), initial->dtype, initial->rank, initial->shape, &storage));
@@ -48,6 +50,7 @@ flow_status flow_variable_over(flow_tensor *storage, const char *name, int train
 
 flow_variable *flow_variable_retain(flow_variable *variable)
 {
+  if (!variable) return NULL;
   atomic_fetch_add_explicit(&variable->references, 1, memory_order_relaxed);
   return variable;
 }
@@ -62,13 +65,26 @@ void flow_variable_release(flow_variable *variable)
   flow_free(variable);
 }
 
-const char *flow_variable_name(const flow_variable *variable)      { return variable->name; }
-int         flow_variable_trainable(const flow_variable *variable) { return variable->trainable; }
-void        flow_variable_set_trainable(flow_variable *variable, int trainable) { variable->trainable = trainable != 0; }
-double      flow_variable_version(const flow_variable *variable)   { return variable->version; }
+const char *flow_variable_name(const flow_variable *variable)
+{
+  return variable ? variable->name : NULL;
+}
+int flow_variable_trainable(const flow_variable *variable)
+{
+  return variable ? variable->trainable : 0;
+}
+void flow_variable_set_trainable(flow_variable *variable, int trainable)
+{
+  if (variable) variable->trainable = trainable != 0;
+}
+double flow_variable_version(const flow_variable *variable)
+{
+  return variable ? variable->version : 0;
+}
 
 flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
 {
+  FLOW_NEED(variable, out);
   FLOW_TRY(flow_check_variable("flow_variable_tensor", variable));
   *out = flow_tensor_retain(variable->tensor);
   return FLOW_OK;
@@ -77,6 +93,7 @@ flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
 /* Waits for the device where the variable is on one. NaN stands for a failure, as the caller gets a plain number. */
 double flow_variable_number(const flow_variable *variable)
 {
+  if (!variable) return 0;
   double value = 0;
   flow_tensor *host;
   if (flow_tensor_on_host(variable->tensor, &host) != FLOW_OK) return NAN;      /* the device has failed: the next call says so */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "base/need.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "npy files are read and written as they are in memory: little-endian"
@@ -226,7 +227,9 @@ flow_status flow_npy_read(flow_source *source, flow_tensor **out)
 /* What follows the array is left alone: NumPy appends several arrays to one file. */
 flow_status flow_tensor_load_npy(const char *path, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(path);
   flow_source source;
   flow_status status = flow_source_open(path, &source);
   if (status == FLOW_OK) status = flow_npy_read(&source, out);

@@ -71,7 +71,7 @@ void flow_group_names_release(flow_group_names *list)
 
 int flow_layer_group(const flow_layer *layer, int group, const char **path, const char **name, int *first)
 {
-  if (group < 0 || (layer && layer->magic != FLOW_LAYER_MAGIC)) return -1;
+  if (!path || !name || !first || group < 0 || (layer && layer->magic != FLOW_LAYER_MAGIC)) return -1;
   int total = layer ? layer->variable_count : 0, begin = 0, end = 0;
   const flow_layer_part *part = NULL;
   for (int number = 0; number <= group; number++) {      /* a group is a run of variables of one part; the first one may be empty */

@@ -361,8 +361,8 @@ int flow_operation_row(int index, char *text, int size)
   const char *module;
   if (index < 0 || index >= PLAIN_COUNT) return 0;
   const char *class_name = class_of(&plain[index], class_text, &module);
-  return snprintf(text, size > 0 ? (size_t)size : 0, "%s %s %s %d %s", own_name(&plain[index]), class_name, module, plain[index].operands,
-                  plain[index].run == reduce ? "reduction" : "plain");
+  return snprintf(text, text && size > 0 ? (size_t)size : 0, "%s %s %s %d %s", own_name(&plain[index]), class_name, module,
+                  plain[index].operands, plain[index].run == reduce ? "reduction" : "plain");
 }
 
 /* By the module, since classes of layers and of operations may have one name. */

@@ -237,6 +237,7 @@ flow_variable *flow_plan_variable(flow_plan *plan, int index)
 int flow_plan_describe(const flow_plan *plan, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
+  if (!plan) return 0;
   for (int s = 0; s < plan->segment_count; s++)
     for (int k = 0; k < plan->segments[s].count; k++) {
       const flow_node *node = &plan->graph->nodes[plan->order[plan->segments[s].first + k]];

@@ -239,10 +239,14 @@ flow_status flow_check_laid_out(const flow_instance *instance)
   return flow_fail(FLOW_OUT_OF_MEMORY, "there was no memory to make this instance larger");
 }
 
-double flow_instance_capacity(const flow_instance *instance) { return (double)instance->capacity; }
+double flow_instance_capacity(const flow_instance *instance)
+{
+  return instance ? (double)instance->capacity : 0;
+}
 
 void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample)
 {
+  if (!instance) return;
   instance->run->given = (flow_scalars){ .seed = (uint64_t)(int64_t)seed, .step = (int64_t)step, .first_sample = (int64_t)first_sample };
 }
 
@@ -294,6 +298,7 @@ static void describe_segments(const flow_instance *instance, flow_text *out)
 int flow_instance_describe(const flow_instance *instance, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
+  if (!instance) return 0;
   flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes,
                 instance->scratch_bytes);
   if (instance->device) flow_text_add(&out, "recorded: %d launches and copies\n", flow_device_run_nodes(instance));

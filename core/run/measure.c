@@ -4,6 +4,7 @@
 #include "run/binding.h"
 #include <math.h>
 #include <string.h>
+#include "base/need.h"
 #include "convolution_geometry.h"
 #include "ops/matrix_product.h"
 
@@ -148,11 +149,15 @@ static void describe_shapes(const flow_call *call, char *text, int size)
   }
 }
 
-int flow_instance_entry_count(const flow_instance *instance) { return instance->plan->order_count; }
+int flow_instance_entry_count(const flow_instance *instance)
+{
+  return instance ? instance->plan->order_count : 0;
+}
 
 /* For a variant past the last one, and an entry that runs nothing, out->variant is NULL, which ends the caller's loop. Not a failure. */
 flow_status flow_instance_measure(const flow_instance *instance, int index, int variant, flow_measurement *out)
 {
+  FLOW_NEED(instance, out);
   memset(out, 0, sizeof *out);
   if (index < 0 || index >= instance->plan->order_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_measure: entry %d of %d", index, instance->plan->order_count);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/float_state.h"
+#include "base/need.h"
 #include "graph/variable.h"
 #include "run/binding.h"
 #include "run/device/device_run.h"
@@ -234,6 +235,8 @@ static flow_status make_contiguous(const flow_instance *instance, flow_tensor *c
 /* outputs NULL: nothing is copied; then the run is for its effects. Inputs may have any strides and be anywhere. */
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
+  FLOW_NEED(context, instance);
+  if (count > 0) FLOW_NEED(inputs);
   FLOW_DEFAULT_FLOATS;
   flow_tensor *few[FLOW_MAX_OPERANDS] = { NULL }, **contiguous = few;
   size_t bytes = 0;
@@ -277,6 +280,8 @@ static flow_status check_rows(const flow_instance *instance, flow_tensor *const 
 flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    const flow_tensor *order, double first, double rows)
 {
+  FLOW_NEED(context, instance);
+  if (count > 0) FLOW_NEED(inputs);
   FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check_rows(instance, inputs, count, first, rows));
   FLOW_TRY(begin_run(context, instance->set, inputs, count, order, (int64_t)first, (int64_t)rows, 0, NULL));
@@ -302,6 +307,8 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
 flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                       const flow_tensor *order, double first, double rows, double size, double *done)
 {
+  FLOW_NEED(context, instance, done);
+  if (count > 0) FLOW_NEED(inputs);
   FLOW_DEFAULT_FLOATS;
   const flow_scalars before = instance->run->given;
   *done = 0;
@@ -364,6 +371,8 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
 flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    flow_tensor **outputs)
 {
+  FLOW_NEED(context, instance, outputs);
+  if (count > 0) FLOW_NEED(inputs);
   FLOW_DEFAULT_FLOATS;
   flow_replica_set *set = instance->set;
   void *block;

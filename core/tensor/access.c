@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include "base/float_state.h"
+#include "base/need.h"
 #include "tensor/caller_number.h"
 #include "tensor/sequence.h"
 
@@ -84,6 +85,7 @@ void *flow_tensor_data(const flow_tensor *tensor)
 
 flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
 {
+  FLOW_NEED(out);
   FLOW_TRY(flow_tensor_new_uninitialized(dtype, 0, NULL, out));
   flow_convert_from_double(dtype, &value, (*out)->data, 1, 1);
   return FLOW_OK;
@@ -100,6 +102,7 @@ static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow
 
 flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
 {
+  FLOW_NEED(out);
   FLOW_DEFAULT_FLOATS;
   *out = NULL;
   if (!(count >= 0) || count > 0x1p53 || count != floor(count)) {
@@ -111,6 +114,7 @@ flow_status flow_tensor_arange(int dtype, double start, double step, double coun
 
 flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out)
 {
+  FLOW_NEED(out);
   flow_sequence sequence;
   *out = NULL;
   if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "arange: the step is 0");
@@ -165,6 +169,8 @@ static flow_status find_element(const char *what, const flow_tensor *tensor, con
 
 flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out)
 {
+  FLOW_NEED(tensor, out);
+  if (flow_tensor_rank(tensor) > 0) FLOW_NEED(position);
   char *element;
   FLOW_TRY(find_element("flow_tensor_get: the tensor", tensor, position, &element));
   return read_number(tensor, element, out);
@@ -173,6 +179,8 @@ flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, 
 /* Writes to the storage, which every view of it sees. On a device it is an upload of one element. */
 flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value)
 {
+  FLOW_NEED(tensor);
+  if (flow_tensor_rank(tensor) > 0) FLOW_NEED(position);
   char *element;
   FLOW_TRY(find_element("flow_tensor_set: the tensor", tensor, position, &element));
   uint64_t copy;

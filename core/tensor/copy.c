@@ -2,6 +2,7 @@
  * both operands, in which axes that both walk with one stride are joined; the innermost axis is one call of flow_convert. Overlapping
  * operands are copied by way of a third tensor. */
 #include "base/float_state.h"
+#include "base/need.h"
 #include "base/team.h"
 #include "tensor/convert.h"
 
@@ -157,7 +158,9 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
 /* A new reference to the same tensor where it is contiguous already, else a packed copy in the same place. */
 flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(tensor);
   FLOW_TRY(flow_check_concrete("the tensor of contiguous()", tensor));
   if (flow_tensor_is_contiguous(tensor)) {
     *out = flow_tensor_retain(tensor);

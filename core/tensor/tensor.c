@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "base/memory.h"
+#include "base/need.h"
 #include "tensor/mirrors.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
@@ -153,6 +154,8 @@ flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int
 /* All bits 0 are the number 0, or false, in each dtype. */
 flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
+  FLOW_NEED(out);
+  if (rank > 0) FLOW_NEED(shape);
   FLOW_TRY(tensor_over(NULL, NULL, dtype, rank, shape, out));
   memset((*out)->data, 0, (*out)->storage->bytes);
   return FLOW_OK;
@@ -162,6 +165,8 @@ flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tens
  * that nothing is cached that was computed from it. Kernels load whole elements: hence the alignment to one. */
 flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
+  FLOW_NEED(out);
+  if (rank > 0) FLOW_NEED(shape);
   *out = NULL;
   if (!data) return flow_fail(FLOW_INVALID_ARGUMENT, "a borrowed tensor needs memory, not NULL");
   if (flow_dtype_name(dtype) && (uintptr_t)data % (uintptr_t)flow_dtype_size(dtype) != 0) {
@@ -219,7 +224,10 @@ static flow_status view_new(const flow_tensor *source, int rank, const int64_t *
  * outside of the storage; the sums are checked for overflow, since strides come from callers. */
 flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides, int64_t offset, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(source);
+  if (rank > 0) FLOW_NEED(shape, strides);
   FLOW_TRY(flow_check_concrete("the source of a view", source));
   FLOW_TRY(flow_check_shape("a view", source->dtype, rank, shape));
   int64_t element = flow_dtype_size(source->dtype);
@@ -240,7 +248,9 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
 /* Within what the source sees, so that no bound is to be checked but that of the axis. */
 flow_status flow_tensor_view_at(flow_tensor *source, int64_t position, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(source);
   FLOW_TRY(flow_check_concrete("the source of a view", source));
   if (source->rank == 0 || position < 0 || position >= source->shape[0])
     return flow_fail(FLOW_INVALID_ARGUMENT, "there is no position %lld, from 0, on the first axis of a tensor of shape %s",

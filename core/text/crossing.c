@@ -5,6 +5,7 @@
  * that equal rows give equal numbers in every process and on every machine. Called by the stage look_up of datasets and by the C API, on
  * the caller's thread. */
 #include "text/fingerprint.h"
+#include "base/need.h"
 #include "text/lookup.h"
 
 static const uint64_t first_key = UINT64_C(0xdecafcaffe);      /* python/ops/sparse_ops.py, _DEFAULT_HASH_KEY */
@@ -55,6 +56,8 @@ static flow_status cross(const flow_string_reader *columns, int count, int64_t b
 /* *out: int64 in the shape of the columns; NULL after a failure. `open` counts the readers that have to be closed. */
 flow_status flow_hash_crossing(const flow_strings *columns, int count, double bins, flow_tensor **out)
 {
+  FLOW_NEED(out);
+  if (count > 0) FLOW_NEED(columns);
   flow_string_reader readers[FLOW_MAX_COMPONENTS];
   int64_t whole;
   int open = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/need.h"
 #include "text/fingerprint.h"
 
 static const int64_t LEFT_OUT = INT64_MAX;      /* the number of a token that stands for nothing */
@@ -115,9 +116,11 @@ static flow_status check_options(const flow_lookup_options *options)
 flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
                             const flow_tensor *weights, flow_lookup **out)
 {
+  FLOW_NEED(out);
   void *block;
   int64_t buckets, depth, length;
   *out = NULL;
+  FLOW_NEED(options);
   FLOW_TRY(check_options(options));
   FLOW_TRY(flow_check_whole("a lookup", "buckets", options->buckets, 0, &buckets));
   FLOW_TRY(flow_check_whole("a lookup", "depth", options->depth, 0, &depth));
@@ -354,10 +357,12 @@ static flow_status write_result(const flow_lookup *self, const flow_string_reade
 /* The shape is checked before the tokens are made, since splitting long texts takes time. On failure *out is NULL. */
 flow_status flow_lookup_apply(const flow_lookup *lookup, const flow_strings *strings, flow_tensor **out)
 {
+  FLOW_NEED(out);
   flow_string_reader reader;
   row_numbers found = { 0 };
   int64_t rows, row_strings;
   *out = NULL;
+  FLOW_NEED(lookup, strings);
   FLOW_TRY(flow_strings_open("a lookup", strings, &reader));
   int rank = reader.rank;
   int64_t shape[FLOW_MAX_RANK];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
+#include "base/need.h"
 #include "text/lookup.h"
 
 /* A document counts a token once: `last` tells whether it has come in this one before. The rooms are those of flow_token_grow. */
@@ -16,6 +17,7 @@ struct flow_token_counts {
 /* Empty. One caller at a time uses it. */
 flow_status flow_token_counts_new(flow_token_counts **out)
 {
+  FLOW_NEED(out);
   void *block;
   *out = NULL;
   FLOW_TRY(flow_alloc_zero(sizeof **out, &block));
@@ -33,7 +35,10 @@ void flow_token_counts_release(flow_token_counts *counts)
   flow_free(counts);
 }
 
-double flow_token_counts_documents(const flow_token_counts *counts) { return (double)counts->document_count; }
+double flow_token_counts_documents(const flow_token_counts *counts)
+{
+  return counts ? (double)counts->document_count : 0;
+}
 
 /* Room first: a failure leaves the counts as they were. */
 static flow_status count_token(flow_token_counts *self, flow_token token)
@@ -66,6 +71,7 @@ static flow_status add(flow_token_counts *self, const flow_lookup *lookup, const
 /* lookup: whose options say how strings are standardized and split; its vocabulary is not read. */
 flow_status flow_token_counts_add(flow_token_counts *counts, const flow_lookup *lookup, const flow_strings *strings)
 {
+  FLOW_NEED(counts, lookup, strings);
   flow_string_reader reader;
   flow_token_list list = { 0 };
   FLOW_TRY(flow_strings_open("adapt", strings, &reader));
@@ -136,6 +142,7 @@ static flow_status write_sorted(const flow_token_counts *self, const counted_tok
 flow_status flow_token_counts_sorted(const flow_token_counts *counts, int numeric, flow_tensor **values, flow_tensor **offsets,
                                      flow_tensor **times, flow_tensor **documents)
 {
+  FLOW_NEED(counts, values, offsets, times, documents);
   flow_tensor *made[4] = { NULL };
   size_t bytes;
   void *block;

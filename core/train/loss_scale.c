@@ -1,5 +1,6 @@
 /* loss_scale.c: see loss_scale.h. */
 #include "train/loss_scale.h"
+#include "base/need.h"
 #include "autodiff/apply.h"
 
 #include <math.h>
@@ -46,11 +47,15 @@ void flow_loss_scale_release(flow_loss_scale *scale)
   flow_free(scale);
 }
 
-const char *flow_loss_scale_name(const flow_loss_scale *scale) { return scale->name; }
+const char *flow_loss_scale_name(const flow_loss_scale *scale)
+{
+  return scale ? scale->name : NULL;
+}
 
 /* Borrowed; NULL past the last one, which ends a loop over all of them. */
 flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index)
 {
+  if (!scale) return NULL;
   return index >= 0 && index < FLOW_SCALE_VARIABLES ? scale->variables[index] : NULL;
 }
 
@@ -63,6 +68,7 @@ flow_status flow_loss_scale_move(const flow_loss_scale *scale, flow_place *place
 
 flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *scale, int device)
 {
+  FLOW_NEED(context, scale);
   flow_place *place;
   FLOW_TRY(flow_context_place_of(context, device, &place));
   return flow_loss_scale_move(scale, place);
@@ -71,6 +77,7 @@ flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *sc
 /* Eagerly the variables follow the loss to its device. */
 flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out)
 {
+  FLOW_NEED(context, scale, loss, out);
   FLOW_TRY(flow_check_tensor("flow_loss_scale_loss: loss", loss));
   if (!flow_tensor_is_symbolic(loss)) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(loss)));
   flow_expression e = flow_expression_of(context);

@@ -4,6 +4,7 @@
  * until variables are adopted (optimizer_arenas.c), which makes the slots; update.c then makes updates of them. One thread at a time
  * uses an optimizer; what it hands out, variables above all, may outlive it by references. */
 #include "train/optimizer.h"
+#include "base/need.h"
 #include "train/optimizers/parameters.h"
 #include <math.h>
 #include <stdio.h>
@@ -241,6 +242,7 @@ flow_status flow_optimizer_new(const char *class_name, const char *name, const f
 /* For optimizers whose update its caller writes: they have what all have in common, a class name of their own and no slots. */
 flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
+  FLOW_NEED(class_name, out);
   if (!class_name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_new_custom: class_name is NULL");
   return make(&custom_class, class_name, name, arguments, out);
 }
@@ -270,31 +272,49 @@ void flow_optimizer_release(flow_optimizer *optimizer)
   flow_free(optimizer);
 }
 
-const char    *flow_optimizer_name(const flow_optimizer *optimizer)              { return optimizer->name; }
-int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_optimizer_class_find(optimizer->class->name); }
-flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
-flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
+const char *flow_optimizer_name(const flow_optimizer *optimizer)
+{
+  return optimizer ? optimizer->name : NULL;
+}
+int flow_optimizer_class_index(const flow_optimizer *optimizer)
+{
+  return optimizer ? flow_optimizer_class_find(optimizer->class->name) : -1;
+}
+flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)
+{
+  return optimizer ? optimizer->learning_rate : NULL;
+}
+flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)
+{
+  return optimizer ? optimizer->iterations : NULL;
+}
 
 /* 1: every call updates. */
 double flow_optimizer_accumulation_steps(const flow_optimizer *optimizer)
 {
+  if (!optimizer) return 0;
   return optimizer->accumulation_steps ? (double)optimizer->accumulation_steps : 1;
 }
 
 /* In the order of adoption; borrowed. */
 flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int index)
 {
+  if (!optimizer) return NULL;
   for (int i = 0; i < optimizer->arena_count && index >= 0; index -= optimizer->arenas[i++]->count) {
     if (index < optimizer->arenas[i]->count) return optimizer->arenas[i]->variables[index];
   }
   return NULL;
 }
 
-int flow_optimizer_slot_kinds(const flow_optimizer *optimizer) { return optimizer->slot_kinds; }
+int flow_optimizer_slot_kinds(const flow_optimizer *optimizer)
+{
+  return optimizer ? optimizer->slot_kinds : 0;
+}
 
 /* Borrowed; NULL: this optimizer does not train the variable, or has no such kind of slot. */
 flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flow_variable *variable, int kind)
 {
+  if (!optimizer || !variable) return NULL;
   int index, home = flow_optimizer_home(optimizer, variable, &index);
   if (home < 0 || kind < 0 || kind >= optimizer->slot_kinds) return NULL;
   return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, kind)];
@@ -302,12 +322,14 @@ flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flo
 
 flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
 {
+  if (!optimizer || !variable) return NULL;
   return flow_optimizer_slot_of(optimizer, variable, optimizer->average_kind);
 }
 
 /* 0 also for a variable that this optimizer does not train. */
 double flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_variable *variable)
 {
+  if (!optimizer || !variable) return 0;
   int index, home = flow_optimizer_home(optimizer, variable, &index);
   return home >= 0 && optimizer->arenas[home]->decays[index] ? flow_argument_number(optimizer->arguments, "weight_decay") : 0;
 }
@@ -315,11 +337,13 @@ double flow_optimizer_decay_of(const flow_optimizer *optimizer, const flow_varia
 /* Scalars count once variables were adopted, as Keras makes them then. */
 int flow_optimizer_slot_count(const flow_optimizer *optimizer)
 {
+  if (!optimizer) return 0;
   return optimizer->slot_count + (optimizer->arena_count > 0 ? optimizer->scalar_count : 0);
 }
 
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index)
 {
+  if (!optimizer) return NULL;
   if (index < 0 || index >= flow_optimizer_slot_count(optimizer)) return NULL;
   return index < optimizer->slot_count ? optimizer->slot_variables[index] : optimizer->scalars[index - optimizer->slot_count];
 }
@@ -337,6 +361,7 @@ static flow_status check_unused(const flow_optimizer *optimizer, const char *wha
 /* Takes a reference. The rate then follows from the iterations, and there is no variable of it any more. */
 flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule)
 {
+  FLOW_NEED(optimizer);
   FLOW_TRY(check_unused(optimizer, "a schedule"));
   flow_schedule_retain(schedule);
   flow_schedule_release(optimizer->schedule);
@@ -346,12 +371,16 @@ flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule
   return FLOW_OK;
 }
 
-flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer) { return optimizer->schedule; }
+flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer)
+{
+  return optimizer ? optimizer->schedule : NULL;
+}
 
 /* variable or name: one of them, the other is NULL. A name excludes all variables whose names contain it. Both are kept: the variable by
  * a reference, the name as a copy. */
 flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name)
 {
+  FLOW_NEED(optimizer);
   flow_exclusion e = { .variable = NULL };
   FLOW_TRY(check_unused(optimizer, "exclude_from_weight_decay"));
   if (variable) FLOW_TRY(flow_check_variable(optimizer->class->name, variable));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensor/place.h"
+#include "base/need.h"
 #include "train/optimizer.h"
 
 typedef flow_arena arena;
@@ -42,6 +43,7 @@ int flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *va
 
 int flow_optimizer_variable_count(const flow_optimizer *optimizer)
 {
+  if (!optimizer) return 0;
   int count = 0;
   for (int a = 0; a < optimizer->arena_count; a++) count += optimizer->arenas[a]->count;
   return count;
@@ -237,6 +239,8 @@ static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *
  * a time, not while a step runs. */
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
+  FLOW_NEED(optimizer);
+  if (count > 0) FLOW_NEED(variables);
   void *block;
   int missing = 0, index;
   FLOW_TRY(flow_alloc(sizeof(flow_variable *) * (size_t)(count + 1), &block));

@@ -1,6 +1,7 @@
 /* optimizer_device.c: an optimizer's arenas on another device: the flat tensors are copied there, and every handle that lay in one is
  * in the copy from then on. */
 #include "tensor/place.h"
+#include "base/need.h"
 #include "train/optimizer.h"
 
 /* The same part of `to` that a variable's storage is of `from`; storages elsewhere stay. */
@@ -55,6 +56,7 @@ static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *me
 /* Not while a step runs. Traces that were made before refer to the old place and are to be made again. */
 flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device)
 {
+  FLOW_NEED(context, optimizer);
   flow_place *place;
   FLOW_TRY(flow_context_place_of(context, device, &place));
   for (int a = 0; a < optimizer->arena_count; a++) {

@@ -4,6 +4,7 @@
 #include "autodiff/expression.h"
 #include "autodiff/apply.h"
 #include "base/float_state.h"
+#include "base/need.h"
 #include "graph/context.h"
 #include "tensor/place.h"
 #include "train/loss_scale.h"
@@ -363,6 +364,8 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
 flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                               flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out)
 {
+  FLOW_NEED(context, optimizer, out);
+  if (count > 0) FLOW_NEED(gradients, variables);
   FLOW_DEFAULT_FLOATS;
   void *block;
   FLOW_TRY(check(optimizer, rate, gradients, variables, count));
@@ -384,12 +387,19 @@ flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, 
 /* ---- by the caller ---------------------------------------------------------------------------------------------------------- */
 
 /* Borrowed until the update ends. */
-flow_tensor *flow_update_rate(const flow_update *update)  { return update->rate; }
-flow_tensor *flow_update_guard(const flow_update *update) { return update->guard; }
+flow_tensor *flow_update_rate(const flow_update *update)
+{
+  return update ? update->rate : NULL;
+}
+flow_tensor *flow_update_guard(const flow_update *update)
+{
+  return update ? update->guard : NULL;
+}
 
 /* 0 for a variable that is not there, or is left out of weight decay. */
 double flow_update_decay(const flow_update *update, int index)
 {
+  if (!update) return 0;
   return index >= 0 && index < update->variable_count ? flow_optimizer_decay_of(update->optimizer, update->variables[index]) : 0;
 }
 
@@ -410,8 +420,10 @@ static const run_update *find_flat(const flow_update *all, int index, int64_t *o
  * takes it: unscaled, accumulated and clipped. */
 flow_status flow_update_gradient(const flow_update *update, int index, flow_tensor **out)
 {
+  FLOW_NEED(out);
   int64_t offset;
   *out = NULL;
+  FLOW_NEED(update);
   if (index < 0 || index >= update->variable_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_update_gradient: there is no variable %d of %d", index, update->variable_count);
   if (!update->unscaled[index]) return FLOW_OK;
@@ -441,8 +453,17 @@ static flow_status end(flow_update *update, int elsewhere)
 
 /* An update that the caller has made: it wrote weights and slots. Both take the update over. elsewhere: averages and constraints are
  * left to the caller, too. */
-flow_status flow_update_end(flow_update *update) { return end(update, 0); }
-flow_status flow_update_end_elsewhere(flow_update *update) { return end(update, 1); }
+flow_status flow_update_end(flow_update *update)
+{
+  FLOW_NEED(update);
+  return end(update, 0);
+}
+
+flow_status flow_update_end_elsewhere(flow_update *update)
+{
+  FLOW_NEED(update);
+  return end(update, 1);
+}
 
 /* ---- all at once ------------------------------------------------------------------------------------------------------------ */
 
@@ -463,6 +484,8 @@ flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optim
 flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
 {
+  FLOW_NEED(context, optimizer);
+  if (count > 0) FLOW_NEED(gradients, variables);
   FLOW_DEFAULT_FLOATS;
   pending *all;
   if (!optimizer->layout && !optimizer->class->formula)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/need.h"
 #include "cluster/control/callers.h"
 #include "cluster/servers/opening.h"
 
@@ -59,8 +60,10 @@ static flow_status start(flow_server *server, const flow_cluster *cluster)
 
 flow_status flow_server_open(const flow_context *context, const flow_cluster *cluster, flow_server **out)
 {
+  FLOW_NEED(out);
   void *block;
   *out = NULL;
+  FLOW_NEED(context, cluster);
   if (!cluster) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_server_open: cluster is NULL");
   FLOW_TRY(flow_alloc_zero(sizeof(flow_server), &block));
   flow_server *server = block;
@@ -264,6 +267,7 @@ static void give(flow_server *server, peer *p, flow_server_event *out)
 /* First the message before is done with; what came together with it was read already, so that its channel is advanced without a poll. */
 flow_status flow_server_next(flow_server *server, double within, flow_server_event *out)
 {
+  FLOW_NEED(server, out);
   double until = flow_opening_now() + within;
   peer *before = server->current >= 0 ? find(server, server->current) : NULL;
   server->current = -1;
@@ -289,6 +293,9 @@ flow_status flow_server_next(flow_server *server, double within, flow_server_eve
 flow_status flow_server_reply(flow_server *server, int number, const char *text, int length, const void *const *pieces,
                               const int64_t *bytes, int count)
 {
+  FLOW_NEED(server);
+  if (length > 0) FLOW_NEED(text);
+  if (count > 0) FLOW_NEED(pieces, bytes);
   const flow_pieces list = { pieces, bytes, count };
   peer *p = find(server, number);
   if (!p || p->lost) return FLOW_OK;                      /* flow_server_next tells of it */
@@ -300,6 +307,7 @@ flow_status flow_server_reply(flow_server *server, int number, const char *text,
 
 flow_status flow_server_share(flow_server *server, int number, double bytes, const char *where)
 {
+  FLOW_NEED(server, where);
   peer *p = find(server, number);
   if (!p || p->lost) return FLOW_OK;
   if (!(bytes >= 0 && bytes < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "a peer offers a region of %g bytes", bytes);
@@ -311,6 +319,7 @@ flow_status flow_server_share(flow_server *server, int number, double bytes, con
 /* Also applies to peers that are connected already. A negative value, NaN, and 2^53 or more mean no limit. */
 void flow_server_limit(flow_server *server, double bytes)
 {
+  if (!server) return;
   server->most = bytes >= 0 && bytes < 0x1p53 ? (int64_t)bytes : (int64_t)1 << 53;
   for (int i = 0; i < server->count; i++) server->peers[i].channel->most = server->most;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/need.h"
 #include "cluster/servers/opening.h"
 
 enum { YIELDS = 1000 };                       /* of the core to others, before the wait for a server that copies becomes a sleep */
@@ -66,6 +67,7 @@ static flow_status greet(flow_server_link *link, double until)
 /* Tries until the server is there, every RETRY_AFTER seconds. Only an unreachable server is tried again: a wrong secret stays wrong. */
 flow_status flow_server_link_reach(flow_server_link *link, double within)
 {
+  FLOW_NEED(link);
   double until = flow_opening_now() + within;
   while (1) {
     flow_status status = link->channel ? FLOW_OK : begin(link);
@@ -83,6 +85,7 @@ flow_status flow_server_link_reach(flow_server_link *link, double within)
 
 flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, flow_server_link **out)
 {
+  FLOW_NEED(context, cluster, out);
   void *block;
   char name[FLOW_TASK_NAME_SIZE];
   const char *address = cluster ? flow_cluster_address(cluster, FLOW_JOB_PS, index) : NULL;
@@ -124,6 +127,7 @@ static flow_status check_reached(const flow_server_link *link)
 /* The descriptor stays open until the next answer: by then the server has opened the memory, or refused. */
 flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
 {
+  FLOW_NEED(link);
   FLOW_TRY(check_reached(link));
   if (bytes == 0) {
     flow_channel_leave_region(link->channel);
@@ -136,6 +140,9 @@ flow_status flow_server_link_share(flow_server_link *link, double bytes, char *w
 flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes,
                                   int count)
 {
+  FLOW_NEED(link);
+  if (length > 0) FLOW_NEED(text);
+  if (count > 0) FLOW_NEED(pieces, bytes);
   const flow_pieces list = { pieces, bytes, count };
   FLOW_TRY(check_reached(link));
   if (link->awaits) return flow_fail(FLOW_INVALID_STATE, "%s has not answered the message before", link->name);
@@ -149,6 +156,8 @@ flow_status flow_server_link_send(flow_server_link *link, const char *text, int 
 
 flow_status flow_server_link_expect(flow_server_link *link, char *const *at, const int64_t *bytes, int count)
 {
+  FLOW_NEED(link);
+  if (count > 0) FLOW_NEED(at, bytes);
   const flow_places places = { at, bytes, count };
   FLOW_TRY(check_reached(link));
   if (link->awaits) return flow_fail(FLOW_INVALID_STATE, "%s has not answered the message before", link->name);
@@ -220,6 +229,7 @@ static flow_status await_all(flow_server_link *const *links, int count, double w
 /* All answers, or a failure after which some of the links have theirs and the others still wait. */
 flow_status flow_server_links_await(flow_server_link *const *links, int count, double within)
 {
+  if (count > 0) FLOW_NEED(links);
   void *block;
   size_t bytes;
   for (int i = 0; i < count; i++) {
@@ -241,6 +251,7 @@ flow_status flow_server_links_await(flow_server_link *const *links, int count, d
 /* Borrowed until the next message on this link. *bytes is NULL where they went to places that were expected. */
 const char *flow_server_link_answer(const flow_server_link *link, char **bytes, double *count)
 {
+  if (!link || !bytes || !count) return NULL;
   *bytes = link->channel->bulk;
   *count = (double)link->channel->bulk_bytes;
   return link->channel->text ? (const char *)link->channel->text : "";

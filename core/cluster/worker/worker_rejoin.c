@@ -65,6 +65,7 @@ static int rank_of(const flow_worker *worker, int task)
 
 int flow_worker_newest(const flow_worker *worker, double *step)
 {
+  if (!step) return 0;
   *step = worker && worker->control ? worker->generation.step : -1;
   return *step >= 0 ? rank_of(worker, worker->generation.source) : 0;
 }
@@ -83,6 +84,7 @@ void flow_worker_set_apart(flow_worker *worker, int apart)
 /* The number of this worker's shards; *first: of the first one. */
 int flow_worker_shards(const flow_worker *worker, int *first)
 {
+  if (!first) return 0;
   *first = 0;
   if (!worker || worker->shards == 0) return 0;
   int workers = 1, rank = 0;

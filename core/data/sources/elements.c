@@ -1,5 +1,6 @@
 /* elements.c: elements out of the file of a cache (element_record.h), whatever pipeline wrote it. */
 #include "data/element_record.h"
+#include "base/need.h"
 
 typedef struct elements { flow_dataset base; char *path; } elements;
 typedef struct elements_cursor { flow_cursor base; flow_record_reader reader; uint64_t read; int ended; } elements_cursor;
@@ -65,9 +66,11 @@ static const flow_dataset_class class = {
  * the end. */
 flow_status flow_dataset_load(const char *path, flow_dataset **out)
 {
+  FLOW_NEED(out);
   flow_record_reader reader = { 0 };
   flow_element_spec spec = { 0 };
   *out = NULL;
+  FLOW_NEED(path);
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "load: the name of a file is missing");
   flow_status status = open_file(path, &reader, &spec);
   flow_record_close(&reader);

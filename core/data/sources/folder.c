@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include "base/memory.h"
+#include "base/need.h"
 
 /* ---- lists of names -------------------------------------------------------------------------------------------------------------- */
 
@@ -148,11 +149,13 @@ static flow_status list(const char *directory, reader read, flow_listing **out)
 
 flow_status flow_listing_folders(const char *directory, flow_listing **out)
 {
+  FLOW_NEED(directory, out);
   return list(directory, read_folders, out);
 }
 
 flow_status flow_listing_entries(const char *directory, flow_listing **out)
 {
+  FLOW_NEED(directory, out);
   return list(directory, read_entries, out);
 }
 
@@ -245,7 +248,9 @@ static flow_status list_tree(const char *directory, int follow_links, const char
  * empty one, as os.walk does. */
 flow_status flow_listing_files(const char *directory, int follow_links, const char *endings, flow_listing **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(directory, endings);
   if (!directory || !*directory || !endings) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
   flow_listing *roots;
   FLOW_TRY(new_listing(&roots));

@@ -1,6 +1,7 @@
 /* generator.c: see generator.h; and the dataset of a generator. */
 #include "data/sources/generator.h"
 
+#include "base/need.h"
 #include "base/team.h"
 
 /* A question that a thread of the pass has, on that thread's stack, until it is answered or withdrawn. argument is borrowed from the
@@ -240,6 +241,8 @@ static const flow_dataset_class class = {
  * elements before them. */
 flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out)
 {
+  FLOW_NEED(out);
+  if (count > 0) FLOW_NEED(components);
   flow_element_spec spec;
   *out = NULL;
   FLOW_TRY(flow_spec_of("from_generator", components, count, &spec));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/dataset.h"
+#include "base/need.h"
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -32,6 +33,7 @@ static flow_status pack(char *const *texts, size_t count, flow_tensor **bytes, f
 /* No match is an empty list, not a failure. Both tensors are new references. */
 flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets)
 {
+  FLOW_NEED(pattern, bytes, offsets);
   glob_t found = { 0 };
   *bytes = *offsets = NULL;
   if (!pattern) return flow_fail(FLOW_INVALID_ARGUMENT, "list_files: a pattern is needed");

@@ -2,6 +2,7 @@
  * (http://yann.lecun.com/exdb/mnist); as it is or gzipped. Sizes of a file are compared with the bytes that it can hold before memory is
  * taken. */
 #include "base/bytes.h"
+#include "base/need.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
 
@@ -93,7 +94,9 @@ static flow_status read_idx(flow_source *source, flow_tensor **out)
 
 flow_status flow_tensor_load_idx(const char *path, flow_tensor **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(path);
   flow_source source;
   flow_status status = open_idx(path, &source);
   if (status == FLOW_OK) status = read_idx(&source, out);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/need.h"
 #include "tensor/sequence.h"
 
 typedef struct range { flow_dataset base; flow_sequence sequence; } range;
@@ -58,6 +59,7 @@ static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start
 /* The number of elements is ceil((stop - start) / step), none where the step leads away from stop, as numpy.arange has it. */
 flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   double count = ceil((stop - start) / step);
   if (step == 0 || !(fabs(start) <= 0x1p53) || !(count <= 0x1p53))
@@ -70,6 +72,7 @@ flow_status flow_dataset_range(double start, double stop, double step, int dtype
 /* For numbers that a double does not hold. */
 flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out)
 {
+  FLOW_NEED(out);
   flow_sequence sequence;
   *out = NULL;
   if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "range: a step other than 0 is needed");

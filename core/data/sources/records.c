@@ -1,6 +1,7 @@
 /* records.c: the records of TFRecord files, as texts: file by file, or in turn from several open ones, each read ahead by a thread of its
  * own. A damaged file is left at its first fault: what follows it cannot be trusted. The next element then comes from the next file. */
 #include "data/iterator.h"
+#include "base/need.h"
 #include "data/read_ahead.h"
 
 #include <string.h>
@@ -232,6 +233,7 @@ static flow_status add_path(records *self, const char *path)
 flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
                                  flow_dataset **out)
 {
+  FLOW_NEED(out);
   flow_coding coding;
   int64_t reads;
   *out = NULL;

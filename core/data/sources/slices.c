@@ -1,6 +1,7 @@
 /* slices.c: rows of tensors and lists of texts as elements. An element is a view: nothing is copied, and a row has the same address in
  * every pass (keeps_elements), by which a row store on a device knows it again. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 #include <string.h>
 
@@ -113,6 +114,8 @@ static flow_status add_component(slices *self, int i, flow_tensor *component, fl
  * here. */
 flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out)
 {
+  FLOW_NEED(out);
+  if (count > 0) FLOW_NEED(components);
   *out = NULL;
   if (count < 1 || count > FLOW_MAX_COMPONENTS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "from_tensor_slices: an element has 1 to %d components, got %d", FLOW_MAX_COMPONENTS, count);

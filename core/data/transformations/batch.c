@@ -2,6 +2,7 @@
  * be smaller, or is left out (drop_remainder). Rows must have one shape; texts are padded (stack.c). Where the stage below can write
  * into rows of batches to come, it is offered their memory (batch_slots.h). */
 #include "data/iterator.h"
+#include "base/need.h"
 #include "data/row_store.h"
 #include "data/stack.h"
 
@@ -136,6 +137,7 @@ static const flow_dataset_class class = {
 /* Only where the pipeline ends in this batch (prefetch and options may follow) and nothing was asked for yet. */
 int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store)
 {
+  if (!iterator) return 0;
   const flow_dataset *dataset = iterator->dataset;
   while (dataset->class->passes_on) dataset = dataset->inputs[0];
   if (dataset->class != &class || iterator->top) return 0;
@@ -151,6 +153,7 @@ int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store)
 /* drop_remainder makes the number of rows part of the signature; without it the last batch may be smaller, and the size is -1. */
 flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t rows;
   *out = NULL;
   FLOW_TRY(flow_check_whole("batch", "batch_size", size, 1, &rows));

@@ -5,6 +5,7 @@
  * For exact positions the list remembers what random stages below drew while it was filled: a pass whose position says
  * otherwise does not read it (flow_dataset_class.kept). */
 #include "data/iterator.h"
+#include "base/need.h"
 
 typedef struct kept_draw { const flow_dataset *dataset; flow_draw draw; } kept_draw;
 
@@ -187,6 +188,7 @@ static const flow_dataset_class class = {
 /* The list belongs to the dataset, and lives as long: two datasets over one input fill two lists. */
 flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   return flow_dataset_new(&class, &input, 1, out);
 }

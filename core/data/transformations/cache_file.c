@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/need.h"
 #include "io/file_lock.h"
 
 typedef struct cache_file { flow_dataset base; char *path; } cache_file;
@@ -331,7 +332,9 @@ static const flow_dataset_class class = {
 /* The path is copied. No file is opened before the first pass. */
 flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(path);
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "cache: the name of a file is missing");
   char *copy = flow_duplicate_text(path);
   if (!copy) return FLOW_OUT_OF_MEMORY;

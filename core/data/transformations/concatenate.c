@@ -1,6 +1,7 @@
 /* concatenate.c: one dataset after another. One input is open at a time; the second one is opened, and draws its random numbers, when
  * the first has ended. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 /* at: the input whose elements come now; those before it are closed, those after it not open yet. */
 typedef struct chain_cursor { flow_cursor base; int at; } chain_cursor;
@@ -62,6 +63,7 @@ static int64_t sum(int64_t a, int64_t b)
 /* The signatures are joined: sizes that differ become -1; dtypes and ranks have to be equal. */
 flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out)
 {
+  FLOW_NEED(out);
   flow_dataset *inputs[2] = { first, second };
   *out = NULL;
   FLOW_TRY(flow_dataset_new(&class, inputs, 2, out));

@@ -2,6 +2,7 @@
  * the element's fault, such as a lack of memory or a pass that was cancelled, still fails. How many elements there are is not known
  * then. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 typedef struct ignore_errors { flow_dataset base; int warns; } ignore_errors;
 
@@ -34,6 +35,7 @@ static const flow_dataset_class class = {
 /* Any number of elements may be left out: a known cardinality becomes unknown. */
 flow_status flow_dataset_ignore_errors(flow_dataset *input, int log_warning, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
   ((ignore_errors *)*out)->warns = log_warning != 0;

@@ -2,6 +2,7 @@
  * next input when its turn comes, as in TensorFlow (core/kernels/data/interleave_dataset_op.cc). In the parallel form a thread
  * works ahead on every open dataset; the order is the same. */
 #include "data/sources/generator.h"
+#include "base/need.h"
 
 /* MOST_OPEN: each open dataset may have files and threads. AHEAD: elements that a parallel place prefetches. */
 enum { MOST_OPEN = 1024, AHEAD = 16 };
@@ -150,8 +151,10 @@ static const flow_dataset_class class = {
 flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
                                     flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t places, length;
   *out = NULL;
+  FLOW_NEED(like);
   FLOW_TRY(flow_check_dataset("interleave", like));
   FLOW_TRY(flow_check_whole("interleave", "cycle_length", cycle, 1, &places));
   FLOW_TRY(flow_check_whole("interleave", "block_length", block, 1, &length));

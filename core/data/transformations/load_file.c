@@ -2,6 +2,7 @@
  * sound of a WAVE file. The other components, labels, stay. Both are one class with a loader, which makes the tensor; a file that cannot
  * be read fails at its element. */
 #include "data/function.h"
+#include "base/need.h"
 #include "io/file.h"
 
 /* What differs between the functions of this file: the name for messages, the component that is made, and what makes it of a path. most:
@@ -98,10 +99,15 @@ static flow_status make(const loader *kind, const char *name, double most, flow_
   return FLOW_OK;
 }
 
-flow_status flow_function_load_text(double most, flow_function **out) { return make(&text_loader, "max_length", most, out); }
+flow_status flow_function_load_text(double most, flow_function **out)
+{
+  FLOW_NEED(out);
+  return make(&text_loader, "max_length", most, out);
+}
 
 /* samples: the length that every sound is cut or filled up to; -1: as long as it is. */
 flow_status flow_function_load_wave(double samples, flow_function **out)
 {
+  FLOW_NEED(out);
   return make(&wave_loader, "output_sequence_length", samples, out);
 }

@@ -6,6 +6,7 @@
  * picture that cannot be decoded fails with its path, or is left out with one warning; what is not a fault of the picture (memory, a
  * file that is gone, a missing plugin) always fails. */
 #include "data/function.h"
+#include "base/need.h"
 #include "image/image.h"
 #include "image/resize.h"
 
@@ -181,7 +182,9 @@ static flow_status check(int height, int width, int channels, int fit, int class
 flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                      int skip_broken, flow_function **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(interpolation);
   FLOW_TRY(check(height, width, channels, fit, classes));
   int method = flow_resize_method(interpolation);
   if (method < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no interpolation \"%s\"", interpolation ? interpolation : "");

@@ -2,6 +2,7 @@
  * several components. The others stay as they are. A component's form says whether it is text (TEXT) and whether its strings or numbers
  * get a last axis of size 1 (COLUMN), as Keras' preprocessing layers have it. */
 #include "data/function.h"
+#include "base/need.h"
 #include "text/lookup.h"
 
 enum { TEXT = 1, COLUMN = 2 };
@@ -88,8 +89,10 @@ static flow_status make(const int *components, const int *forms, int count, uint
 /* The function keeps a reference to the lookup. Its identity is that of the vocabulary, so that a changed one makes another pipeline. */
 flow_status flow_function_lookup(flow_lookup *lookup, int component, int form, flow_function **out)
 {
+  FLOW_NEED(out);
   look_up *self;
   *out = NULL;
+  FLOW_NEED(lookup);
   if (!lookup) return flow_fail(FLOW_INVALID_ARGUMENT, "map: a lookup is needed");
   FLOW_TRY(make(&component, &form, 1, flow_lookup_identity(lookup), &self));
   self->lookup = flow_lookup_retain(lookup);
@@ -100,6 +103,8 @@ flow_status flow_function_lookup(flow_lookup *lookup, int component, int form, f
 /* A crossing has no table: its numbers are hashes. */
 flow_status flow_function_crossing(const int *components, const int *forms, int count, double bins, flow_function **out)
 {
+  FLOW_NEED(out);
+  if (count > 0) FLOW_NEED(components, forms);
   look_up *self;
   int64_t whole;
   *out = NULL;

@@ -2,6 +2,7 @@
  * elements makes it a filter. The element's index, counted at the input, is the key of random numbers, so that the same element draws
  * the same numbers in both forms and after a restored position. */
 #include "data/transformations/map.h"
+#include "base/need.h"
 
 /* key: of the next element of the input, counted from 0 in this pass. */
 typedef struct map_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; } map_cursor;
@@ -103,8 +104,10 @@ static const flow_dataset_class class = {
  * of the function's random numbers. Retains the function. */
 flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t threads;
   *out = NULL;
+  FLOW_NEED(function);
   if (!function) return flow_fail(FLOW_INVALID_ARGUMENT, "map: a function is needed");
   FLOW_TRY(flow_check_whole("map", "num_parallel_calls", calls, -1, &threads));
   FLOW_TRY(flow_check_dataset("map", input));

@@ -2,6 +2,7 @@
  * elements of a batch are held until the last one is there, since it may be the longest. A component's padding value is 0 unless one is
  * given. */
 #include "data/stack.h"
+#include "base/need.h"
 
 /* The parameters; `rows` is the signature of a row after padding: -1 where the longest row of a batch decides. */
 typedef struct padded {
@@ -137,6 +138,7 @@ static flow_status set_rows(padded *self, const flow_component *shapes, int coun
 flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
                                       int drop_remainder, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t rows;
   *out = NULL;
   FLOW_TRY(flow_check_whole("padded_batch", "batch_size", size, 1, &rows));

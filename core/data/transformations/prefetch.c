@@ -2,6 +2,7 @@
  * the ring empty although it was full before: then elements come in bursts, and a longer ring evens them out
  * (tensorflow/core/kernels/data/prefetch_autotuner.h). Elements and failures come in the order in which the thread made them. */
 #include "base/team.h"
+#include "base/need.h"
 #include "data/iterator.h"
 
 enum { FIRST_LIMIT = 2, MOST_TUNED = 64 };
@@ -156,6 +157,7 @@ static const flow_dataset_class class = {
 /* buffer_size: -1 is AUTOTUNE, 0 works as 1. It is not part of the identity, since elements do not depend on it. */
 flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t whole;
   *out = NULL;
   FLOW_TRY(flow_check_whole("prefetch", "buffer_size", size, -1, &whole));

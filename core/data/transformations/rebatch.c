@@ -2,6 +2,7 @@
  * ... rows. A size of 0 gives a batch without rows, as a worker gets whose share of a global batch is empty. The last batch may be
  * smaller, unless drop_remainder leaves it out. */
 #include "data/stack.h"
+#include "base/need.h"
 
 typedef struct rebatch { flow_dataset base; int64_t *sizes; int count, drop_remainder; } rebatch;
 /* interrupted: the rows so far belong to the next call, which makes batch number `batch` */
@@ -128,8 +129,10 @@ static flow_status fill(rebatch *self, const double *sizes, int count)
 /* sizes: [count], of which one or more is above 0; copied. The input is unbatched first. */
 flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out)
 {
+  FLOW_NEED(out);
   flow_dataset *rows;
   *out = NULL;
+  if (count > 0) FLOW_NEED(sizes);
   if (count < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "rebatch: a batch size is needed");
   FLOW_TRY(flow_dataset_unbatch(input, &rows));
   flow_status status = flow_dataset_new(&class, &rows, 1, out);

@@ -1,6 +1,7 @@
 /* repeat.c: the input over and over; each epoch opens it afresh, so that epochs never mix, and random stages below draw again. A
  * repetition without end ends after an epoch that gave nothing, or it would never return. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 typedef struct repeat { flow_dataset base; int64_t count; } repeat;      /* -1: for ever */
 typedef struct repeat_cursor { flow_cursor base; int64_t epoch, delivered; } repeat_cursor;      /* delivered: in this epoch */
@@ -78,6 +79,7 @@ static const flow_dataset_class class = {
 /* count: -1 repeats without end. A cardinality that does not fit into 64 bits becomes unknown. */
 flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t whole;
   *out = NULL;
   FLOW_TRY(flow_check_whole("repeat_", "count", count, -1, &whole));

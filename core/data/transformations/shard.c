@@ -1,6 +1,7 @@
 /* shard.c: every n-th element, from number `index` on. n = -1 is TensorFlow's SHARD_HINT: everything, until a distributed run puts its
  * own numbers in. Elements of other shards are passed over by skip(), which most stages do without making them. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 typedef struct shard { flow_dataset base; int64_t count, index; } shard;
 typedef struct shard_cursor { flow_cursor base; int64_t gap; } shard_cursor;      /* elements before the next one of ours */
@@ -47,6 +48,7 @@ static const flow_dataset_class class = {
 /* count = -1: a hint, whose numbers a distributed run puts in (auto_shard.c). */
 flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t n = 1, i = 0;
   *out = NULL;
   int hint = count == -1;

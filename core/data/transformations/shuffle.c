@@ -4,6 +4,7 @@
  * Random numbers are Philox4x32-10 words in order, keyed by a pair of seeds. With reshuffling, pass number k takes its pair from
  * words 2k and 2k + 1 of a generator that is keyed by the dataset's pair; without, every pass takes the dataset's pair itself. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,7 @@ static const flow_dataset_class class = {
 
 flow_status flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t whole;
   *out = NULL;
   FLOW_TRY(flow_check_whole("shuffle", "buffer_size", size, 1, &whole));

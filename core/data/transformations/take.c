@@ -1,6 +1,7 @@
 /* take.c: the first elements (take), or all but them (skip). take closes nothing early: its input stays open until the pass ends. A
  * count of -1 is all of them, as in tf.data. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 typedef struct limit { flow_dataset base; int64_t count; } limit;               /* count -1: all */
 typedef struct limit_cursor { flow_cursor base; int64_t left; } limit_cursor;   /* take: still to come; skip: still to leave out */
@@ -92,6 +93,7 @@ static flow_status make(const flow_dataset_class *class, flow_dataset *input, do
 /* -1 keeps the input's cardinality. */
 flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out)
 {
+  FLOW_NEED(out);
   FLOW_TRY(make(&take, input, count, out));
   limit *self = (limit *)*out;
   int64_t *cardinality = &self->base.cardinality;
@@ -103,6 +105,7 @@ flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **
 /* -1 leaves out everything. */
 flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out)
 {
+  FLOW_NEED(out);
   FLOW_TRY(make(&skip, input, count, out));
   limit *self = (limit *)*out;
   int64_t *cardinality = &self->base.cardinality;

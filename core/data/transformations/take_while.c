@@ -1,6 +1,7 @@
 /* take_while.c: the elements before the first one that a function leaves out. The function runs where the stage is called, one element
  * at a time, since elements after the end must not be computed. */
 #include "data/transformations/map.h"
+#include "base/need.h"
 
 typedef struct take_while { flow_dataset base; flow_function *function; } take_while;
 typedef struct take_while_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; int ended; } take_while_cursor;
@@ -47,7 +48,9 @@ static const flow_dataset_class class = {
 /* Keeps a reference to the function, which must be one that filters. How many elements come before the end is unknown. */
 flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
+  FLOW_NEED(function);
   FLOW_TRY(flow_check_dataset("take_while", input));
   if (!function || !function->class->drops) return flow_fail(FLOW_INVALID_ARGUMENT, "take_while: a function that filters is needed");
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));

@@ -6,6 +6,7 @@
  * because none was wanted. The answer is an element or none (count 0), and `callback` in it says what comes next: 0: ask again, n: an
  * element of input n, from 1; -1: this was the end. */
 #include "data/sources/generator.h"
+#include "base/need.h"
 
 typedef struct transform { flow_dataset base; int callback; } transform;
 typedef struct transform_cursor { flow_cursor base; int64_t pass; int wanted; } transform_cursor;
@@ -50,6 +51,9 @@ static const flow_dataset_class class = {
 flow_status flow_dataset_transform(flow_dataset *const *inputs, int input_count, int callback, const flow_component *components, int count,
                                    double cardinality, flow_dataset **out)
 {
+  FLOW_NEED(out);
+  if (input_count > 0) FLOW_NEED(inputs);
+  if (count > 0) FLOW_NEED(components);
   flow_element_spec spec;
   int64_t elements;
   *out = NULL;

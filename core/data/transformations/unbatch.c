@@ -2,6 +2,7 @@
  * that has not is a failure of its own, and the next call goes on with the one after it. Texts lose the zeros that a batch padded them
  * with. */
 #include "data/dataset.h"
+#include "base/need.h"
 
 #include <string.h>
 
@@ -82,6 +83,7 @@ static const flow_dataset_class class = {
 /* Refuses components without a first axis. A cardinality is known where all batches have the same known number of rows. */
 flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out)
 {
+  FLOW_NEED(out);
   *out = NULL;
   FLOW_TRY(flow_check_dataset("unbatch", input));
   for (int i = 0; i < input->spec.count; i++) {

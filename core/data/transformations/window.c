@@ -1,6 +1,7 @@
 /* window.c: batches that overlap or leave elements out: window i begins at element i * shift and takes every stride-th one from there, as
  * tf.data's window; at the end of the data there are smaller ones. */
 #include "data/stack.h"
+#include "base/need.h"
 
 typedef struct window { flow_dataset base; int64_t size, shift, stride, span; int drop_remainder; } window;
 
@@ -94,6 +95,7 @@ static const flow_dataset_class class = {
  * here it is a batch. drop_remainder leaves out windows that the end of the data cuts off. */
 flow_status flow_dataset_window(flow_dataset *input, double size, double shift, double stride, int drop_remainder, flow_dataset **out)
 {
+  FLOW_NEED(out);
   int64_t rows, step, apart;
   *out = NULL;
   FLOW_TRY(flow_check_dataset("window", input));

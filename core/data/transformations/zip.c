@@ -1,5 +1,6 @@
 /* zip.c: the components of several datasets side by side; the shortest ends it. Inputs stay in step also after an error of one of them. */
 #include "base/failure.h"
+#include "base/need.h"
 #include "data/dataset.h"
 
 /* made: the components of the inputs before number `input`, while an element is put together. */
@@ -76,6 +77,8 @@ static int64_t shortest(int64_t a, int64_t b)
 /* The components of all inputs in order. The shortest input decides the cardinality. */
 flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out)
 {
+  FLOW_NEED(out);
+  if (count > 0) FLOW_NEED(inputs);
   *out = NULL;
   int components = 0;
   for (int i = 0; i < count; i++) {

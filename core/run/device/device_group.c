@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include "base/memory.h"
+#include "base/need.h"
 #include "base/team.h"
 #include "base/thread.h"
 #include "graph/context.h"
@@ -144,8 +145,11 @@ static flow_status find_places(flow_context *context, const int *devices, flow_d
 /* Threads start later, with flow_device_group_start: a group may be made before a plan needs it. */
 flow_status flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out)
 {
+  FLOW_NEED(out);
   void *block;
   *out = NULL;
+  FLOW_NEED(context);
+  if (count > 0) FLOW_NEED(devices);
   if (count < 1 || count > FLOW_MOST_DEVICES)
     return flow_fail(FLOW_INVALID_ARGUMENT, "a process trains on 1 to %d GPUs, got %d", FLOW_MOST_DEVICES, count);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_device_group) + sizeof(flow_place *) * (size_t)count, &block));

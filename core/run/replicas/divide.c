@@ -184,8 +184,23 @@ flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *r
   return FLOW_OK;
 }
 
-void flow_instance_share_rows(flow_instance *instance, int shared)       { instance->set->shares_rows = shared != 0; }
-void flow_instance_request_stop(flow_instance *instance, int stop)    { instance->set->stop_requested = stop != 0; }
-int  flow_instance_committed(const flow_instance *instance)              { return instance->run->committed; }
-int  flow_instance_stop_agreed(const flow_instance *instance)            { return instance->set->stop_agreed; }
-double flow_instance_global_rows(const flow_instance *instance)          { return (double)instance->run->global_rows; }
+void flow_instance_share_rows(flow_instance *instance, int shared)
+{
+  if (instance) instance->set->shares_rows = shared != 0;
+}
+void flow_instance_request_stop(flow_instance *instance, int stop)
+{
+  if (instance) instance->set->stop_requested = stop != 0;
+}
+int flow_instance_committed(const flow_instance *instance)
+{
+  return instance ? instance->run->committed : 0;
+}
+int flow_instance_stop_agreed(const flow_instance *instance)
+{
+  return instance ? instance->set->stop_agreed : 0;
+}
+double flow_instance_global_rows(const flow_instance *instance)
+{
+  return instance ? (double)instance->run->global_rows : 0;
+}
