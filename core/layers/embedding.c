@@ -26,8 +26,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count; (void)training;
   flow_expression e = flow_expression_of(context);
-  flow_tensor *indices = inputs[0];
-  if (!flow_dtype_is_integer(indices->dtype)) indices = flow_express_cast(&e, indices, FLOW_INT32);
+  flow_tensor *indices = flow_express_indices(&e, inputs[0]);
   flow_tensor *table = flow_express_variable(&e, layer->variables[0]);
   return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), out);
 }

@@ -45,6 +45,13 @@ flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int 
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes);
 }
 
+flow_tensor *flow_express_indices(flow_expression *e, flow_tensor *x)
+{
+  if (e->status != FLOW_OK || flow_dtype_is_integer(x->dtype)) return x;
+  if (flow_dtype_is_float(x->dtype)) x = e_where(e, e_eq(e, x, x), x, flow_express_number(e, x, -__builtin_inf()));
+  return flow_express_cast(e, x, FLOW_INT32);
+}
+
 /* reduce: the attributes of a reduction, with axes counted from 0. */
 flow_tensor *flow_express_mean_over(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
 {

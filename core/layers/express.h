@@ -16,6 +16,8 @@ flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, 
 flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *arguments, const char *name, flow_tensor *like);
 /* One op of one input with attributes, of which the first output counts: max_pool without its index. */
 flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes);
+/* Labels of classes or numbers of rows as integers: floats are truncated, and NaN, which a cast would make 0, becomes INT32_MIN. */
+flow_tensor *flow_express_indices(flow_expression *e, flow_tensor *x);
 /* `made` belongs to the expression from now on; `status` tells whether making it succeeded. */
 flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made);
 

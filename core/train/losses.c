@@ -188,7 +188,7 @@ static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const fl
   if (y_true->rank == logits->rank && y_true->shape[axis] == 1) y_true = with_axis_last(e, y_true, axis);
   logits = with_axis_last(e, logits, axis);
   if (!flow_express_label_fit(e, &y_true, logits, "; for one-hot labels use categorical_crossentropy")) return NULL;
-  if (!flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
+  y_true = flow_express_indices(e, y_true);
   return flow_express(e, FLOW_OP_sparse_cross_entropy, logits, y_true, NULL, NULL);
 }
 
@@ -350,7 +350,7 @@ static flow_tensor *generalized_cross_entropy(flow_expression *e, const flow_arg
   if (!(q > 0 && q < 1)) return flow_express_fail(e, "q must be between 0 and 1, found %g", q);
   y_pred = flow_express_float(e, y_pred);
   if (e->status != FLOW_OK || !flow_express_label_fit(e, &y_true, y_pred, "; labels are integers")) return NULL;
-  if (!flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
+  y_true = flow_express_indices(e, y_true);
   flow_tensor *entropy = flow_express(e, FLOW_OP_sparse_cross_entropy, e_log(e, y_pred), y_true, NULL, NULL);
   flow_tensor *p = e_mul(e, e_exp(e, e_neg(e, entropy)), flow_express_sum(e, y_pred, -1, 0));
   flow_tensor *power = e_pow(e, p, flow_express_number(e, p, q));

@@ -25,13 +25,14 @@ static flow_tensor *binary_accuracy(flow_expression *e, const flow_arguments *op
   return e_eq(e, y_true, flow_express_float(e, label));
 }
 
-/* Integer labels {...} or {..., 1} against the largest of y_pred {..., classes}. */
+/* Integer labels {...} or {..., 1} against the largest of y_pred {..., classes}; a float that is no whole number is no class. */
 static flow_tensor *sparse_categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;
   if (!flow_express_label_fit(e, &y_true, y_pred, "")) return NULL;
-  y_true = flow_express_cast(e, y_true, FLOW_INT64);
-  return e_eq(e, y_true, position_of_largest(e, y_pred));
+  flow_tensor *found = position_of_largest(e, y_pred);
+  if (flow_dtype_is_float(y_true->dtype)) return e_eq(e, flow_express_float(e, y_true), flow_express_float(e, found));
+  return e_eq(e, flow_express_cast(e, y_true, FLOW_INT64), found);
 }
 
 /* One-hot labels: the largest of y_true against the largest of y_pred. */
@@ -75,7 +76,7 @@ static flow_tensor *is_in_top(flow_expression *e, const flow_arguments *options,
   dims[labels->rank] = 1;
   flow_attributes last = { .reduce = { .count = 1, .axes = { scores->rank - 1 } } };
   scores = flow_express_float(e, scores);
-  labels = flow_express_reshape(e, flow_express_cast(e, labels, FLOW_INT64), labels->rank + 1, dims);
+  labels = flow_express_reshape(e, flow_express_cast(e, flow_express_indices(e, labels), FLOW_INT64), labels->rank + 1, dims);
   flow_tensor *is_label = e_eq(e, labels, positions(e, e->status == FLOW_OK ? scores->shape[scores->rank - 1] : 0));
   flow_tensor *own = flow_express_sum(e, e_where(e, is_label, scores, flow_express_number(e, scores, 0)), -1, 1);
   flow_tensor *larger = flow_express_sum(e, flow_express_cast(e, e_gt(e, scores, own), FLOW_INT64), -1, 0);
@@ -94,6 +95,7 @@ static flow_tensor *is_in_sorted(flow_expression *e, const flow_arguments *optio
   for (int i = 0; i < labels->rank; i++) dims[i] = labels->shape[i];
   dims[labels->rank] = 1;
   flow_attributes last = { .reduce = { .count = 1, .axes = { ids->rank - 1 } } };
+  if (!flow_dtype_is_float(ids->dtype)) labels = flow_express_indices(e, labels);
   labels = flow_express_reshape(e, flow_express_cast(e, labels, ids->dtype), labels->rank + 1, dims);
   flow_tensor *place = positions(e, ids->shape[ids->rank - 1]), *is_first = e_gt(e, flow_express_number(e, place, (double)k), place);
   return flow_express(e, FLOW_OP_any, flow_express(e, FLOW_OP_logical_and, e_eq(e, labels, ids), is_first, NULL, NULL), NULL, NULL, &last);

@@ -48,7 +48,10 @@ function utils.to_categorical(x, classes)
   local shape = labels.shape
   if #shape > 1 and shape[#shape] == 1 then labels = labels:squeeze(-1) end
   if labels.size == 0 and not classes then raise("flow.utils.to_categorical: without labels num_classes has to be given") end
-  local integers = labels:to("int32")
+  if labels.size > 0 and labels.dtype:find "float" and labels:ne(labels):any():item() then
+    raise("flow.utils.to_categorical: a label is NaN, expected the number of a class")
+  end
+  local integers = labels:to("int64")
   local least, largest = 0, classes and classes - 1
   if integers.size > 0 then least, largest = integers:min():item(), math.max(integers:max():item(), largest or 0) end
   if least < 0 or classes and largest >= classes then

@@ -104,10 +104,12 @@ return function(metrics)
     given.sparse_y_true = false
   end)
 
-  -- Labels, from 0, or the position of the largest score along the axis.
+  -- Labels, from 0, or the position of the largest score along the axis. NaN is no class; as an integer it would be class 0.
   local function labels_of(self, values, is_sparse)
     if not is_sparse then return ops.argmax(values, self.axis) - 1 end
-    return values:to(self._whole and "int32" or "float32")
+    if not self._whole then return values:to "float32" end
+    if values.dtype:find "float" then values = ops.where(values:eq(values), values, -1) end
+    return values:to "int32"
   end
 
   -- y_true and y_pred hold a class for each value, or scores if they are not sparse; classes that do not exist, and values whose true
