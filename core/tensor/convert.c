@@ -55,6 +55,14 @@ static float round_to_odd(double value)
   return number.value;
 }
 
+/* An integer as a double that lies on the same side of every middle between two 16-bit floats: from 2^53 on those are multiples of 2^45, so
+ * that of the bits below 2^11, which a double may not hold, only whether one is set counts. */
+static double without_ties(int64_t x)
+{
+  if (x >= -(INT64_C(1) << 53) && x <= INT64_C(1) << 53) return (double)x;
+  return (double)((x & ~INT64_C(0x7ff)) | (x & 0x7ff ? 0x400 : 0));
+}
+
 /* ---- lanes -------------------------------------------------------------------------------------------------------------- */
 
 /* One loop for each dtype, so that compilers make vector code of it. */
@@ -136,7 +144,7 @@ void flow_convert_from_int64(int dtype, const int64_t *from, void *to, int64_t s
     case FLOW_FLOAT32:  EACH(float, (float)x)
     case FLOW_FLOAT64:  EACH(double, (double)x)
     case FLOW_FLOAT16:  EACH(uint16_t, flow_float_to_half((float)x))      /* exact in float wherever a half is finite */
-    case FLOW_BFLOAT16: EACH(uint16_t, flow_float_to_bfloat16(round_to_odd((double)x)))
+    case FLOW_BFLOAT16: EACH(uint16_t, flow_float_to_bfloat16(round_to_odd(without_ties(x))))
     case FLOW_INT8:     EACH(int8_t, (int8_t)x)
     case FLOW_UINT8:    EACH(uint8_t, (uint8_t)x)
     case FLOW_INT32:    EACH(int32_t, (int32_t)x)
@@ -169,9 +177,7 @@ static void move_elements(int size, const void *from, int64_t from_step, void *t
 #undef MOVE
 
 /* Floats go through double, the rest through int64, so that each pair of dtypes needs two loops and not one of its own.
- * Every value passes unchanged or is rounded once: double holds all floats, int64 all integers. There is one exception:
- * integers beyond 2^53 are rounded to a double on their way to bfloat16, so that one next to the middle between two
- * bfloat16 may become the even one of them. */
+ * Every value passes unchanged or is rounded once: double holds all floats, int64 all integers. */
 void flow_convert(int from_dtype, const void *from, int64_t from_step, int to_dtype, void *to, int64_t to_step, int64_t n)
 {
   FLOW_DEFAULT_FLOATS;

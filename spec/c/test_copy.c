@@ -37,6 +37,33 @@ static void large_integers_stay_exact(void **state)
   *(int64_t *)source->data = (1LL << 60) + (1LL << 36) + 1;  /* just above a tie of float32; as a double it is the tie */
   assert_int_equal(flow_tensor_copy(rounded, one), FLOW_OK);
   EXPECT(rounded, 0x1p60 + 0x1p37);
+  /* Middles of bfloat16, which has 8 bits, and their neighbours: as doubles those of the larger ones would be the middle, too. */
+  flow_tensor *short_one = zeros(FLOW_BFLOAT16, 1, SHAPE(1));
+  const struct {
+    int64_t from;
+    double to;
+  } cases[] = {
+    { (1LL << 60) + (1LL << 52), 0x1p60 },
+    { (1LL << 60) + (1LL << 52) + 1, 0x1.02p60 },
+    { (1LL << 60) + (1LL << 52) - 1, 0x1p60 },
+    { (1LL << 60) + 3 * (1LL << 52), 0x1.04p60 },
+    { (1LL << 60) + 3 * (1LL << 52) - 1, 0x1.02p60 },
+    { -(1LL << 60) - (1LL << 52), -0x1p60 },
+    { -(1LL << 60) - (1LL << 52) - 1, -0x1.02p60 },
+    { -(1LL << 60) - 3 * (1LL << 52) + 1, -0x1.02p60 },
+    { INT64_MAX, 0x1p63 },
+    { INT64_MIN, -0x1p63 },
+    { INT64_MIN + 1, -0x1p63 },
+    { (1LL << 53) + 1, 0x1p53 },
+    { (1LL << 53) + (1LL << 45) + 1, 0x1.02p53 },
+    { (1LL << 52) + (1LL << 44) + 1, 0x1.02p52 },
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    *(int64_t *)source->data = cases[i].from;
+    assert_int_equal(flow_tensor_copy(short_one, one), FLOW_OK);
+    EXPECT(short_one, cases[i].to);
+  }
+  flow_tensor_release(short_one);
   flow_tensor_release(one);
   flow_tensor_release(rounded);
   flow_tensor_release(narrow);
