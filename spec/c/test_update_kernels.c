@@ -131,8 +131,16 @@ static void test_assign_exact(void **state)
   run_everywhere(&call, 1, check_exact, &large);
   call.op = FLOW_OP_assign_add;
   run_everywhere(&call, 1, check_exact, &sum);
-  operand_free(&inputs[0]);
   operand_free(&inputs[1]);
+  for (int from = FLOW_INT8; from <= FLOW_BOOL; from++) {
+    inputs[1] = operand(from, 0);
+    set(&inputs[1], 0, 1);
+    *(int64_t *)inputs[0].data = large;
+    int64_t more = large + 1;
+    run_everywhere(&call, 1, check_exact, &more);
+    operand_free(&inputs[1]);
+  }
+  operand_free(&inputs[0]);
 }
 
 int main(void)

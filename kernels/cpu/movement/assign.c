@@ -1,9 +1,9 @@
 /* assign.c: the ops assign and assign_add: input 0 (a variable's storage) = or += input 1, cast and broadcast to it.
  *
- * One variant for everything. Equal dtypes are copied bit by bit; float32 and int64 are added as they are; whatever is
- * left goes through double, where floats saturate to integers. */
+ * One variant for everything. Equal dtypes are copied bit by bit; float32 is added as it is, and so are integers to int64, which wrap;
+ * whatever is left goes through double, where floats saturate to integers. */
 #include "cpu/vector.h"
-#include "tensor/tensor.h"
+#include "tensor/convert.h"
 
 /* PART: elements of a part, 64 KB of floats, so that a part outweighs its ticket. CHUNK: doubles that are converted at a time, 2 KB each
  * of x and y, which stay in the first-level cache. */
@@ -112,6 +112,11 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
       add_floats(target, w.to_step, source, w.from_step, n);
     } else if (same && to->dtype == FLOW_INT64) {
       add_integers(target, w.to_step, source, w.from_step, n);
+    } else if (add && to->dtype == FLOW_INT64 && !flow_dtype_is_float(from->dtype)) {
+      int64_t x[CHUNK];
+      if (n > CHUNK) n = CHUNK;
+      flow_convert_to_int64(from->dtype, source, w.from_step, x, n);
+      add_integers(target, w.to_step, x, 1, n);
     } else {
       double x[CHUNK], y[CHUNK];
       if (n > CHUNK) n = CHUNK;

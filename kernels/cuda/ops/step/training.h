@@ -41,8 +41,8 @@ BODY void schedule_rate(int64_t i, const schedule_rate_arguments *p)
   *p->y = (float)rate;
 }
 
-/* to = or += from: equal dtypes as they are, others through double, where floats saturate to integers. `size`: bytes of an element that
- * is copied, 0: it is not. */
+/* to = or += from: equal dtypes, and integers to int64, as they are, others through double, where floats saturate to integers. `size`:
+ * bytes of an element that is copied, 0: it is not. */
 typedef struct assign_strided_arguments { view to, from; const flow_device_fault *fault; int32_t add, size; } assign_strided_arguments;
 
 BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
@@ -54,8 +54,8 @@ BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
     move_element(p->size, p->from.data, from, p->to.data, at);
   } else if (p->add && same && dtype == FLOW_FLOAT32) {
     ((float *)p->to.data)[at] += ((const float *)p->from.data)[from];
-  } else if (p->add && same && dtype == FLOW_INT64) {
-    ((uint64_t *)p->to.data)[at] += ((const uint64_t *)p->from.data)[from];
+  } else if (p->add && dtype == FLOW_INT64 && p->from.dtype >= FLOW_INT8) {
+    ((uint64_t *)p->to.data)[at] += (uint64_t)load_integer(p->from.dtype, p->from.data, from);
   } else {
     double value = load_double(p->from.dtype, p->from.data, from);
     if (p->add) value += load_double(dtype, p->to.data, at);
