@@ -51,5 +51,11 @@ describe("Python's format", function()
     assert.truthy(fails "{}":find("is not a name", 1, true))
     assert.truthy(fails "{epoch[0]}":find("is not a name", 1, true))
     assert.truthy(fails "{epoch:999d}":find("at most 99", 1, true))
+    local ok, message = pcall(python_format.format, "save", "{x:05s}", {}, { x = 1 / 0 })
+    assert.is_true(not ok and message:find('a float has no format of type "s"', 1, true) ~= nil)
+    for _, template in ipairs { "{x:0=5}", "{x:x=05}" } do
+      ok, message = pcall(python_format.format, "save", template, {}, { x = "abc" })
+      assert.is_true(not ok and message:find("a text takes neither sign", 1, true) ~= nil)
+    end
   end)
 end)

@@ -94,6 +94,12 @@ describe("What callbacks remember", function()
 end)
 
 describe("CSVLogger", function()
+  it("says what is missing where an epoch ends that no training began", function()
+    local path = fresh_folder() .. "/log.csv"
+    assert.equal(("CSVLogger: call on_train_begin() before the first epoch ends: it opens %s"):format(path),
+      message_of(function() callbacks.CSVLogger(path):on_epoch_end(1, { loss = 1 }) end))
+  end)
+
   it("goes on in a table with append = true, without a second header, and starts from the beginning without", function()
     local path, model = fresh_folder() .. "/log.csv", linear()
     for _, append in ipairs { true, true, false } do

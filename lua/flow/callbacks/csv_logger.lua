@@ -28,6 +28,7 @@ function CSVLogger:_path() return self.filename end
 -- A silent one knows what the other worker has written: it may have to tell it, if that one is lost and comes back.
 local function write(self, text)
   if not self._silent then
+    if not self._file then raise("CSVLogger: call on_train_begin() before the first epoch ends: it opens %s", self.filename) end
     local ok, message = self._file:write(text)
     if ok then ok, message = self._file:flush() end
     if not ok then raise("CSVLogger: cannot write %s: %s", self.filename, message) end

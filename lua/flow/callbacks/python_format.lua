@@ -32,12 +32,12 @@ local function to_even(value, precision, kind)
 end
 
 -- Digits and exponent (of the first digit) as Python writes a float without a type: an exponent from 10^`large` on and below 1e-4,
--- else a point with at least one digit after it.
-local function write_digits(sign, digits, exponent, large)
-  digits = digits:gsub("0+$", "")
+-- else a point with at least one digit after it. alternate: with all digits, and a point before every exponent.
+local function write_digits(sign, digits, exponent, large, alternate)
+  if not alternate then digits = digits:gsub("0+$", "") end
   if digits == "" then digits = "0" end
   if exponent < -4 or exponent >= large then
-    local mantissa = #digits > 1 and digits:sub(1, 1) .. "." .. digits:sub(2) or digits
+    local mantissa = (alternate or #digits > 1) and digits:sub(1, 1) .. "." .. digits:sub(2) or digits
     return ("%s%se%s%02d"):format(sign, mantissa, exponent < 0 and "-" or "+", math.abs(exponent))
   end
   if exponent < 0 then return sign .. "0." .. ("0"):rep(-exponent - 1) .. digits end
@@ -85,11 +85,12 @@ local function group(digits, separator, size)
   return text:sub(1, 1) == separator and text:sub(2) or text
 end
 
--- The sign, the digits in front of the point and the rest, put together: grouped, padded between sign and digits if asked for.
-local function assemble(sign, whole, rest, spec, size)
+-- The sign, the prefix of a base (nil: none), the digits in front of the point and the rest, put together: grouped, padded between sign and
+-- digits if asked for.
+local function assemble(sign, whole, rest, spec, size, prefix)
   local separator = whole:find("^%x") and spec.group or nil
-  if spec.sign == "+" and sign == "" then sign = "+" end
-  if spec.sign == " " and sign == "" then sign = " " end
+  if sign == "" and spec.sign ~= "-" then sign = spec.sign or "" end
+  sign = sign .. (prefix or "")
   if spec.align == "=" then
     local room = (spec.width or 0) - #sign - #rest
     local fill = spec.fill or " "
@@ -134,21 +135,22 @@ local function format_float(value, spec, shown)
   if kind == "%" then
     value, kind, percent = value * 100, "f", "%"
   end
-  if not is_finite(value) then
+  if kind ~= "" and not ("eEfFgGn"):find(kind, 1, true) then
+    raise("%s: a float has no format of type %q; e, f, g and %% are for floats", shown, kind)
+  elseif not is_finite(value) then
     text = special(value)
   elseif kind == "" and not spec.precision then
     text = python_format.repr(value)
+    if spec.alternate then text = text:gsub("^(%-?%d+)e", "%1.e") end
   elseif kind == "" then
     local precision = math.max(spec.precision, 1)
     local minus, digits, exponent = digits_of(value, precision)
-    text = write_digits(minus, digits, exponent, precision == 1 and 0 or precision - 1)
-  elseif ("eEfFgGn"):find(kind, 1, true) then
+    text = write_digits(minus, digits, exponent, precision == 1 and 0 or precision - 1, spec.alternate)
+  else
     local precision, form = spec.precision or 6, kind == "n" and "g" or kind
     if ("gGn"):find(kind, 1, true) then value = to_even(value, math.max(precision, 1) - 1, "e")
     else value = to_even(value, precision, kind:lower()) end
     text = ("%" .. (spec.alternate and "#" or "") .. "." .. precision .. form):format(value)
-  else
-    raise("%s: a float has no format of type %q; e, f, g and %% are for floats", shown, kind)
   end
   if ("EFG"):find(kind, 1, true) and kind ~= "" then text = text:upper() end
   local sign
@@ -167,19 +169,18 @@ local function format_integer(value, spec, shown)
   if base then
     whole = in_base(math.abs(value), base)
     if kind == "X" then whole = whole:upper() end
-    if spec.alternate then sign = sign .. PREFIXES[kind] end
   elseif kind == "" or kind == "d" or kind == "n" then
     whole = ("%.0f"):format(math.abs(value))
   else
     raise("%s: a whole number has no format of type %q; d is for whole numbers", shown, kind)
   end
-  return assemble(sign, whole, "", spec, base and 4 or 3)
+  return assemble(sign, whole, "", spec, base and 4 or 3, spec.alternate and PREFIXES[kind] or nil)
 end
 
 -- A text by a spec; the precision is the most characters that are taken of it. Changes the spec.
 local function format_text(value, spec, shown)
   if spec.type ~= "" and spec.type ~= "s" then raise("%s: a text has no format of type %q", shown, spec.type) end
-  if spec.sign or spec.align == "=" and not spec.zero or spec.group or spec.alternate then
+  if spec.sign or spec.align == "=" and not spec.by_zero or spec.group or spec.alternate then
     raise("%s: a text takes neither sign, grouping nor #", shown)
   end
   if spec.precision then
@@ -191,7 +192,7 @@ local function format_text(value, spec, shown)
     end
     value = table.concat(kept)
   end
-  if spec.align == "=" then spec.align = "<" end      -- Python pads a text with the zeros after it
+  if spec.align == "=" then spec.align = "<" end
   return pad(value, spec, "<")
 end
 
@@ -211,6 +212,7 @@ local function read_spec(text, shown)
   spec.alternate, spec.zero, spec.width = alternate == "#", zero == "0", tonumber(width)
   spec.group, spec.precision, spec.type = grouping ~= "" and grouping or nil, tonumber(point:sub(2)), kind
   if (spec.width or 0) > 99 or (spec.precision or 0) > 99 then raise("%s: width and precision are at most 99", shown) end
+  spec.by_zero = spec.zero and not spec.align      -- Python pads a text with the zeros after it
   if spec.zero then spec.fill, spec.align = spec.fill or "0", spec.align or "=" end
   return spec
 end
