@@ -4,7 +4,8 @@
 --   x* x+ x? x{n} x{n,} x{n,m}, also lazy (x*?), x|y, (x), (?:x), (?P<name>x), (?i) (?s) at the start, ^ $ \A \z
 --
 -- Texts are UTF-8; a byte that is none counts as a character. Of several matches at a place the first way to match counts, as in RE2 and
--- Perl. A match is looked for by trying, which may take long for patterns such as (a*)*b: after LIMIT steps it is an error.
+-- Perl. A match is looked for by trying, which may take long for patterns such as (a*)*b: after LEAST_STEPS tries, and STEPS_A_BYTE
+-- more for each byte of the text, it is an error. The steps of all matches in a text are counted together.
 --
 --   local find = regex.compile("(a+)b")      local first, last, groups = find("xaab", 1)      groups[1] = { first, last }
 
@@ -14,7 +15,8 @@ local raise = errors.raise
 local byte, sub = string.byte, string.sub
 local regex = {}
 
-local LIMIT = 5e7
+-- LEAST_STEPS take about a second.
+local LEAST_STEPS, STEPS_A_BYTE = 4e6, 100
 
 ---- characters -------------------------------------------------------------------------------------------------------------
 
@@ -263,9 +265,9 @@ end
 local MAKE = {}
 local function make(node, state, after) return MAKE[node.kind](node, state, after) end
 
-local function count_step(state)
-  state.steps = state.steps + 1
-  if state.steps > LIMIT then raise("the regular expression %q takes too long on a text of %d bytes", state.pattern, #state.text) end
+local function count_steps(state, count)
+  state.steps = state.steps + count
+  if state.steps > state.most then raise("the regular expression %q takes too long on a text of %d bytes", state.pattern, #state.text) end
 end
 
 function MAKE.empty(_, _, after) return after end
@@ -297,7 +299,7 @@ function MAKE.either(node, state, after)
   local ways = {}
   for i, way in ipairs(node) do ways[i] = make(way, state, after) end
   return function(at)
-    count_step(state)
+    count_steps(state, 1)
     for i = 1, #ways do
       local stop = ways[i](at)
       if stop then return stop end
@@ -336,10 +338,11 @@ local function repeat_set(node, state, after)
       at, count = following, count + 1
       stops[count + 1] = at
     end
+    count_steps(state, count / 4)      -- characters take less than tries
     if count < low then return nil end
     if node.lazy then
       while true do
-        count_step(state)
+        count_steps(state, 1)
         local stop = after(at)
         if stop or count >= high then return stop end
         local value, following = character(text, at)
@@ -348,7 +351,7 @@ local function repeat_set(node, state, after)
       end
     end
     for i = count, low, -1 do
-      count_step(state)
+      count_steps(state, 1)
       local stop = after(stops[i + 1])
       if stop then return stop end
     end
@@ -360,7 +363,7 @@ MAKE["repeat"] = function(node, state, after)
   local count, from = 0, nil
   local one
   local function try(at)
-    count_step(state)
+    count_steps(state, 1)
     local now, last = count, from
     local function more()
       if now >= node.high or at == last then return nil end      -- what matched nothing is not repeated
@@ -387,15 +390,16 @@ end
 
 local compiled, count = {}, 0
 
--- Two results: f(text, from) -> first, last, groups of the first match from that position on, or nil, where groups[n] is { first, last } of
--- group n, or nil; and the number of groups. anchored: only a match that begins there and ends at the end of the text.
+-- Two results: f(text, from, goes_on) -> first, last, groups of the first match from that position on, or nil, where groups[n] is
+-- { first, last } of group n, or nil, and goes_on says that an earlier match in this text was asked for; and the number of groups.
+-- anchored: only a match that begins there and ends at the end of the text.
 function regex.compile(pattern, anchored)
   local key = (anchored and "=" or "~") .. pattern
   if compiled[key] then return compiled[key].find, compiled[key].groups end
   local parser = setmetatable({ text = pattern, at = 1, groups = 0, flags = {} }, Parser)
   local tree = parser:alternatives()
   if parser.at <= #pattern then parser:fail("a parenthesis is not open") end
-  local state = { pattern = pattern, text = "", groups = {}, starts = {}, steps = 0 }
+  local state = { pattern = pattern, text = "", groups = {}, starts = {}, steps = 0, most = 0 }
   local match = make(tree, state, function(at) return (not anchored or at == #state.text + 1) and at or nil end)
   -- A search that is given up leaves counts of repetitions in the matchers, so that these are of no use afterwards.
   local function found(ok, ...)
@@ -407,8 +411,9 @@ function regex.compile(pattern, anchored)
     end
     error(problem, 0)
   end
-  local function find(text, from)
-    state.text, state.steps = text, 0
+  local function find(text, from, goes_on)
+    if not goes_on then state.steps, state.most = 0, LEAST_STEPS + STEPS_A_BYTE * #text end
+    state.text = text
     local at = from
     while at <= #text + 1 do
       state.groups, state.starts = {}, {}
@@ -435,7 +440,7 @@ function regex.replace(text, pattern, rewrite, all)
   end
   local parts, at, last = {}, 1, nil
   while at <= #text + 1 do
-    local first, stop, found = find(text, at)
+    local first, stop, found = find(text, at, #parts > 0)
     if not first then break end
     parts[#parts + 1] = sub(text, at, first - 1)
     if stop < first and last == first - 1 then      -- nothing, where the match before ended: goes on with the next character
