@@ -86,6 +86,13 @@ function errors.check_list(what, list, message, before)
   return count
 end
 
+-- The depth of what a table at `depth` (nil: the outermost) holds. Walks over tables of users pass it down: a table that contains itself
+-- raises.
+function errors.deeper(what, depth)
+  if (depth or 0) >= 800 then errors.raise("%s: the value is nested more than 800 deep; does a table contain itself?", what) end
+  return (depth or 0) + 1
+end
+
 local MOST_NESTED = 8
 
 -- Raises if a value that was given as `what` is a list with a hole, { -1, nil, -2 }, or holds one at a position. A table with a metatable

@@ -108,7 +108,7 @@ end
 
 -- Adds what a table holds to `node`, the list or object that stands for it. depth: of `node`, from 0.
 local function add_entries(node, value, depth)
-  if depth > 800 then raise("json.encode: the value is nested more than 800 deep; does a table contain itself?") end
+  errors.deeper("json.encode", depth - 1)
   if is_list(value) then
     for key in pairs(value) do
       if type(key) ~= "number" then raise("json.encode: a list has the name %q, too; give a list or a table of names", tostring(key)) end

@@ -90,10 +90,11 @@ function elements.signature(what, given)
   if type(given) ~= "table" then return given, false end
   if given.dtype or given.shape or not is_spec(given) and #given == 0 then given = { given } end
   -- structure.of works on values; here each component's spec stands for its value, and tables by names or lists for elements of that form.
-  local function marked(entry)      -- with something that has no parts in place of each component
+  local function marked(entry, depth)      -- with something that has no parts in place of each component
     if is_spec(entry) then return setmetatable({}, {}) end
     local parts = {}
-    for key, part in pairs(entry) do parts[key] = marked(part) end
+    depth = errors.deeper(what, depth)
+    for key, part in pairs(entry) do parts[key] = marked(part, depth) end
     return parts
   end
   local own, list = structure.of(what, marked(given)), {}

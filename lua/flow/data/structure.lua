@@ -32,19 +32,26 @@ end
 
 -- Whether a value is a list of values that stand together: its first one is a tensor, or has parts itself.
 local function is_list(value)
-  if type(value) ~= "table" or getmetatable(value) then return false end
-  local first = value[1]
-  return type(first) == "cdata" or type(first) == "table" and (getmetatable(first) or structure.is_named(first) or is_list(first)) and true
+  local depth
+  repeat
+    if type(value) ~= "table" or getmetatable(value) then return false end
+    local first = value[1]
+    depth = errors.deeper("a list", depth)
+    if type(first) == "cdata" or type(first) == "table" and (getmetatable(first) or structure.is_named(first)) then return true end
+    value = first
+  until type(first) ~= "table"
+  return false
 end
 
 -- The entry of a structure for one value; false for a single component. Raises for a list with a hole.
-local function node_of(what, value)
+local function node_of(what, value, depth)
   local names = structure.is_named(value) and names_of(what, value)
   if not names and not is_list(value) then return false end
   if not names then errors.check_list(what, value, NIL) end
   local parts, is_deep = {}, not names
+  depth = errors.deeper(what, depth)
   for i = 1, names and #names or #value do
-    parts[i] = node_of(what, value[names and names[i] or i])
+    parts[i] = node_of(what, value[names and names[i] or i], depth)
     is_deep = is_deep or parts[i]
   end
   return is_deep and { names = names or nil, parts = parts } or names

@@ -5,7 +5,7 @@
 --
 -- A structure is a table without a metatable, or a list that json.list marked; anything else is a leaf. Lua cannot keep nil in a table, so
 -- there are no empty leaves as Python's None. Structures are not changed; results are new tables, marked as lists where the first structure
--- was. A table that contains itself has no end: walking it overflows the stack, which raises.
+-- was. A table that contains itself has no end: walking it raises.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -13,6 +13,8 @@ local signature = require "flow.signature"
 
 local raise, takes = errors.raise, signature.takes
 local tree = signature.module "flow.keras.tree"
+
+local WHERE = "flow.keras.tree"
 
 local function nested(value) return type(value) == "table" and (not getmetatable(value) or json.is_list(value)) end
 
@@ -41,6 +43,7 @@ local function place(path) return #path == 0 and "at the top" or ("at %s"):forma
 -- Calls visit(path, leaf) for each leaf; path: the keys down to it, a list that is only lent.
 local function walk(node, visit, path)
   if not nested(node) then return visit(path, node) end
+  errors.deeper(WHERE, #path)
   for _, key in ipairs(keys_of(node)) do
     path[#path + 1] = key
     walk(node[key], visit, path)
@@ -74,6 +77,7 @@ local function check_same(what, a, b, path)
     raise("%s: %s one has %s, the other %s", what, place(path), errors.describe(a), errors.describe(b))
   end
   if not nested(a) then return end
+  errors.deeper(what, #path)
   local keys, others = keys_of(a), keys_of(b)
   for i = 1, math.max(#keys, #others) do
     if keys[i] ~= others[i] then
@@ -93,13 +97,14 @@ takes("a, b", true)
 function tree.assert_same_paths(a, b) check_same("flow.keras.tree.assert_same_paths", a, b, {}) end
 
 -- The structure of the first, with f(leaves...) of each place of all of them.
-local function map(shallow, f, others)
+local function map(shallow, f, others, depth)
   if not nested(shallow) then return f(unpack(others)) end
+  depth = errors.deeper(WHERE, depth)
   local result = json.is_list(shallow) and json.list() or {}
   for _, key in ipairs(keys_of(shallow)) do
     local inner = {}
     for i, other in ipairs(others) do inner[i] = other[key] end
-    result[key] = map(shallow[key], f, inner)
+    result[key] = map(shallow[key], f, inner, depth)
   end
   return result
 end
@@ -122,6 +127,7 @@ function tree.map_structure_up_to(shallow, f, ...)
   signature.check_callable("flow.keras.tree.map_structure_up_to", f)
   local function check(upper, lower, path)
     if not nested(upper) then return end
+    errors.deeper("flow.keras.tree.map_structure_up_to", #path)
     if not nested(lower) then
       raise("flow.keras.tree.map_structure_up_to: %s a structure has %s, expected a table", place(path), errors.describe(lower))
     end
@@ -165,14 +171,15 @@ takes("f, structure, top_down = true", true)
 function tree.traverse(f, structure, top_down)
   signature.check_callable("flow.keras.tree.traverse", f)
   if top_down == nil then top_down = true end
-  local function visit(node)
+  local function visit(node, depth)
     if top_down then
       local value = f(node)
       if value ~= nil then return value end
     end
     if nested(node) then
+      depth = errors.deeper("flow.keras.tree.traverse", depth)
       local result = json.is_list(node) and json.list() or {}
-      for _, key in ipairs(keys_of(node)) do result[key] = visit(node[key]) end
+      for _, key in ipairs(keys_of(node)) do result[key] = visit(node[key], depth) end
       node = result
     end
     if top_down then return node end

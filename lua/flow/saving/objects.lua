@@ -60,7 +60,7 @@ local function of_function(what, f)
 end
 
 -- What a file says of an object. what: the caller, as messages name it.
-function objects.write(what, value)
+function objects.write(what, value, depth)
   if type(value) == "function" then return of_function(what, value) end
   if type(value) ~= "table" then
     if type(value) == "cdata" and not native.is_tensor(value) then raise("%s takes an object, got %s", what, errors.describe(value)) end
@@ -83,7 +83,8 @@ function objects.write(what, value)
   end
   if not is_plain(value) then raise("%s: %s is not an object that a file describes", what, errors.describe(value)) end
   local result = value[1] ~= nil and json.list() or {}
-  for key, entry in pairs(value) do result[key] = objects.write(what, entry) end
+  depth = errors.deeper(what, depth)
+  for key, entry in pairs(value) do result[key] = objects.write(what, entry, depth) end
   return result
 end
 
@@ -141,13 +142,14 @@ local function custom_made(class, entry)
 end
 
 -- The object of what write() gave, or Keras wrote. kind: a library that is looked into first, or nil. custom: { name = class }.
-function objects.read(what, value, kind, custom)
+function objects.read(what, value, kind, custom, depth)
   if value == json.null then return nil end
   if type(value) == "string" and kind == "keras.activations" then return activation(what, value, custom) end
   if not is_plain(value) then return value end
   if type(value.class_name) ~= "string" then
     local result = {}
-    for key, entry in pairs(value) do result[key] = objects.read(what, entry, kind, custom) end
+    depth = errors.deeper(what, depth)
+    for key, entry in pairs(value) do result[key] = objects.read(what, entry, kind, custom, depth) end
     return result
   end
   local name, module = value.class_name, type(value.module) == "string" and value.module or ""

@@ -52,7 +52,7 @@ local function identity(object)
 end
 
 -- Describes value in `parts` (one entry per leaf, with its place in `places`) and appends its tensors to `tensors`.
-local function describe(value, place, parts, places, tensors)
+local function describe(value, place, parts, places, tensors, depth)
   local kind = type(value)
   local text
   if kind == "cdata" and is_tensor(value) then
@@ -69,9 +69,10 @@ local function describe(value, place, parts, places, tensors)
     text = tostring(value)
   elseif kind == "table" and not getmetatable(value) then
     parts[#parts + 1], places[#places + 1] = "{", place
+    depth = errors.deeper("flow.fn: an argument", depth)
     for _, key in ipairs(names.keys(value)) do
       parts[#parts + 1], places[#places + 1] = ("%s %q"):format(type(key), tostring(key)), place
-      describe(value[key], place .. "[" .. tostring(key) .. "]", parts, places, tensors)
+      describe(value[key], place .. "[" .. tostring(key) .. "]", parts, places, tensors, depth)
     end
     text = "}"
   else
@@ -115,7 +116,7 @@ end
 local OUTPUT = {}      -- the metatable of a mark { number = } in place of a tensor
 -- A copy of what a traced function returned, with a mark in place of each tensor, which is added to outputs; fill_template puts results
 -- into it. Objects that stand for a tensor count as it, other objects stay.
-local function template(value, outputs)
+local function template(value, outputs, depth)
   local stands_for = type(value) == "table" and getmetatable(value)
   if type(stands_for) == "table" and stands_for.__tensor then value = stands_for.__tensor(value) end
   if is_tensor(value) then
@@ -124,7 +125,8 @@ local function template(value, outputs)
   end
   if type(value) ~= "table" or getmetatable(value) then return value end
   local result = {}
-  for key, entry in names.ordered(value) do result[key] = template(entry, outputs) end
+  depth = errors.deeper("flow.fn: a result", depth)
+  for key, entry in names.ordered(value) do result[key] = template(entry, outputs, depth) end
   return result
 end
 

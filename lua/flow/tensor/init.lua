@@ -239,7 +239,7 @@ end
 local function shape_of(value, shape)
   shape = shape or {}
   if type(value) ~= "table" then return shape, value end
-  shape[#shape + 1] = #value
+  shape[errors.deeper("flow.tensor", #shape)] = #value
   if #value == 0 then
     if next(value) ~= nil then raise("flow.tensor: a table with names is not a value; it has %q", tostring(next(value))) end
     return shape, nil

@@ -25,9 +25,10 @@ end
 
 -- Whether value is a string or (a tensor of, lists of) strings, by its first leaf.
 function strings.are(value)
+  local depth
   while type(value) == "table" and (not getmetatable(value) or strings.is(value)) do
     if strings.is(value) then return true end
-    value = value[1]
+    value, depth = value[1], errors.deeper("a list", depth)
   end
   return type(value) == "string"
 end
@@ -36,7 +37,7 @@ end
 local function shape_of(value)
   local shape = {}
   while type(value) == "table" do
-    shape[#shape + 1] = #value
+    shape[errors.deeper("a list of strings", #shape)] = #value
     value = value[1]
   end
   return shape

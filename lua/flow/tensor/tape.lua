@@ -159,7 +159,7 @@ function Tape:watch(t)
 end
 
 -- Appends the tensors and variables of a nested list to `leaves`; returns the same structure with positions in their place.
-local function flatten(sources, leaves)
+local function flatten(sources, leaves, depth)
   if native.is_tensor(sources) or variable.is_variable(sources) then
     leaves[#leaves + 1] = sources
     return #leaves
@@ -169,7 +169,8 @@ local function flatten(sources, leaves)
   end
   if #sources > 0 then errors.check_list("gradient(): the sources", sources) end
   local positions = {}
-  for key, value in names.ordered(sources) do positions[key] = flatten(value, leaves) end
+  depth = errors.deeper("gradient(): the sources", depth)
+  for key, value in names.ordered(sources) do positions[key] = flatten(value, leaves, depth) end
   return positions
 end
 

@@ -13,10 +13,12 @@ local ops, create, operand = tools.ops, tools.create, tools.operand
 
 local function is_list(x) return type(x) == "table" and not getmetatable(x) end
 
--- f on each tensor of nested lists, of which several may go side by side.
-local function map_lists(f, x, ...)
+local NESTED = "a list of tensors"
+
+local function map_below(depth, f, x, ...)
   if not is_list(x) then return f(x, ...) end
   local result = {}
+  depth = errors.deeper(NESTED, depth)
   for key, entry in names.ordered(x) do
     local others = {}
     for i = 1, select("#", ...) do
@@ -24,21 +26,25 @@ local function map_lists(f, x, ...)
       if not is_list(other) or other[key] == nil then raise("the structures of two results differ: %s is in one only", tostring(key)) end
       others[i] = other[key]
     end
-    result[key] = map_lists(f, entry, unpack(others))
+    result[key] = map_below(depth, f, entry, unpack(others))
   end
   return result
 end
 
+-- f on each tensor of nested lists, of which several may go side by side.
+local function map_lists(f, x, ...) return map_below(0, f, x, ...) end
+
 -- Appends the tensors of nested lists to `list`, in the order of their keys; returns a function that gives the lists with others in their
 -- places.
-local function flatten(x, list)
+local function flatten(x, list, depth)
   if not is_list(x) then
     list[#list + 1] = x
     local at = #list
     return function(values) return x ~= nil and values[at] or nil end
   end
   local keys, parts = names.keys(x), {}
-  for i, key in ipairs(keys) do parts[i] = flatten(x[key], list) end
+  depth = errors.deeper(NESTED, depth)
+  for i, key in ipairs(keys) do parts[i] = flatten(x[key], list, depth) end
   return function(values)
     local result = {}
     for i, key in ipairs(keys) do result[key] = parts[i](values) end
@@ -48,10 +54,14 @@ end
 
 -- Some tensor of a nested list, for the length of an axis that all of them have.
 local function first_of(x)
-  if not is_list(x) then return operand(x, "map") end
-  local _, entry = next(x)
-  if entry == nil then raise("a list of tensors is empty") end
-  return first_of(entry)
+  local depth
+  while is_list(x) do
+    depth = errors.deeper(NESTED, depth)
+    local _, entry = next(x)
+    if entry == nil then raise("a list of tensors is empty") end
+    x = entry
+  end
+  return operand(x, "map")
 end
 
 -- Whether a condition holds: nil if that is known only when a plan runs.
@@ -243,13 +253,14 @@ end)
 local function tensors_of(x) return x ~= nil and map_lists(function(entry) return operand(entry, "scan") end, x) or nil end
 
 -- Nested lists in which each list that is rows of numbers is a tensor.
-local function rows_of(x)
+local function rows_of(x, depth)
   if not is_list(x) then return x end
-  local first = x
-  while is_list(first) do first = first[1] end
+  local first, down = x, depth
+  while is_list(first) do first, down = first[1], errors.deeper(NESTED, down) end
   if type(first) == "number" or type(first) == "boolean" then return operand(x, "scan") end
   local result = {}
-  for key, entry in names.ordered(x) do result[key] = rows_of(entry) end
+  depth = errors.deeper(NESTED, depth)
+  for key, entry in names.ordered(x) do result[key] = rows_of(entry, depth) end
   return result
 end
 
