@@ -6,10 +6,11 @@
 typedef struct take_while { flow_dataset base; flow_function *function; } take_while;
 typedef struct take_while_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; int ended; } take_while_cursor;
 
-/* One worker: the function runs on the thread that pulls. */
+/* One worker: the function runs on the thread that pulls. The key of random numbers first, as in map.c. */
 static flow_status open(flow_cursor *cursor)
 {
   take_while_cursor *at = (take_while_cursor *)cursor;
+  FLOW_TRY(flow_map_pass_key(cursor, &at->key.pass));
   FLOW_TRY(flow_cursor_open_all(cursor));
   return flow_map_worker_open(((take_while *)cursor->dataset)->function, &at->worker);
 }
@@ -56,6 +57,7 @@ flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
   ((take_while *)*out)->function = flow_function_retain(function);
   (*out)->cardinality = FLOW_UNKNOWN;
+  if (function->random) flow_dataset_set_random(*out, (double)(function->identity >> 11), 1);
   flow_dataset_identify(*out, function->identity);
   return FLOW_OK;
 }
