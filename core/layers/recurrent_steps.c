@@ -13,7 +13,6 @@
 #include "autodiff/apply.h"
 #include "graph/loop.h"
 #include "graph/variable.h"
-#include "layers/attention.h"
 #include "tensor/tensor.h"
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------------- */
@@ -276,9 +275,8 @@ static flow_tensor *mask_sequence(flow_expression *e, const flow_steps *s, flow_
   int zero = flow_argument_boolean(s->layer->arguments, "zero_output_for_mask");
   if (e->status != FLOW_OK || !s->mask || (!zero && !s->has_state)) return sequence;
   if (!zero) {      /* how many steps up to this one the mask does not leave out */
-    flow_tensor *band = flow_express_cast(e, flow_attention_band(e, s->steps, s->steps, 1, 0), FLOW_FLOAT32);
-    const flow_attributes turned = { .matmul = { .transpose_b = !s->reverse } };
-    kept = flow_express(e, FLOW_OP_matmul, flow_express_cast(e, s->mask, FLOW_FLOAT32), band, NULL, &turned);
+    const flow_attributes in_order = { .along = { .axis = 1, .reverse = s->reverse } };
+    kept = flow_express(e, FLOW_OP_cumsum, flow_express_cast(e, s->mask, FLOW_INT32), NULL, NULL, &in_order);
     kept = kept ? e_gt(e, kept, flow_express_number(e, kept, 0)) : NULL;
   }
   if (e->status == FLOW_OK) kept = widen(e, kept, sequence->rank);
