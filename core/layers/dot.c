@@ -33,7 +33,9 @@ static flow_status axes_of(const flow_layer *layer, const flow_signature *inputs
       return flow_layer_fail(layer, "axis %d (counted from 1) is not one of input %d, %s, after the batch",
                              flow_axis_number(flow_axis_given(number)), i + 1, flow_shape_text(rank, inputs[i].dims));
   }
-  if (inputs[0].dims[axes[0]] != inputs[1].dims[axes[1]])
+  const int64_t size = inputs[0].dims[axes[0]], other = inputs[1].dims[axes[1]];
+  /* One that is not known yet may turn out to be the same. */
+  if (size != other && size >= 0 && other >= 0)
     return flow_layer_fail(layer, "axis %d of %s and axis %d of %s (counted from 1) differ in size", axes[0] + 1,
                            flow_shape_text(inputs[0].rank, inputs[0].dims), axes[1] + 1, flow_shape_text(inputs[1].rank, inputs[1].dims));
   if (inputs[0].rank + inputs[1].rank - 3 > FLOW_MAX_RANK)

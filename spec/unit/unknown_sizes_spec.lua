@@ -184,4 +184,15 @@ describe("what else knows the shapes of a model", function()
       model_files.assert_same_bits({ model:predict(image(2, size, 7), QUIET) }, { run(image(2, size, 7)) }, "flow.fn")
     end
   end)
+
+  it("Dot takes axes of which one size, or both, are not known", function()
+    local u, v = flow.random.uniform({ 2, 5, 3 }, { seed = 1 }), flow.random.uniform({ 2, 5, 4 }, { seed = 2 })
+    for _, sizes in ipairs { { -1, 5 }, { 5, -1 }, { -1, -1 } } do
+      local a, b = flow.Input { sizes[1], 3 }, flow.Input { sizes[2], 4 }
+      local model = flow.Model { inputs = { a, b }, outputs = layers.Dot({ 2, 2 })({ a, b }) }
+      assert.same({ 3, 4 }, { model.outputs[1].shape[2], model.outputs[1].shape[3] })
+      assert.is_true((model:predict({ u, v }, QUIET) - flow.einsum("bki,bkj->bij", u, v)):abs():max():item() < 1e-6)
+      if sizes[1] < 0 then has(message_of(function() model:predict({ flow.ones { 2, 6, 3 }, v }, QUIET) end), "differ in size") end
+    end
+  end)
 end)
