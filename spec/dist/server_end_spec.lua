@@ -18,8 +18,8 @@ local function tasks_of(folder, names)
   return function(name, environment)
     local job, index = name:match "(%a+):(%d+)"
     return ([[FLOW_THREADS=1 FLOWLUA_PATH='%slua' %s TF_CONFIG='{"cluster":{%s},"task":{"type":"%s","index":%s}}' \
-      timeout -k 20 30 '%s' '%s' '%s' >'%s/%s' 2>&1]]):format(support.root, environment or "", table.concat(lists, ","), job, index,
-      support.program, SCRIPT, folder, folder, name)
+      timeout --foreground -k 20 30 '%s' '%s' '%s' >'%s/%s' 2>&1]]):format(support.root, environment or "", table.concat(lists, ","), job,
+      index, support.program, SCRIPT, folder, folder, name)
   end
 end
 
@@ -90,7 +90,7 @@ describe("SIGTERM ends a task", function()
       local folder = support.folder()
       local start, script = tasks_of(folder, { "worker:0", "chief:0", "ps:0" }), "others=\n"
       for _, other in ipairs(others) do script = script .. start(other) .. " & others=$!\n" end
-      -- A moment after the file is there it waits; timeout passes the signal on.
+      -- A moment after the file is there it waits; timeout passes the signal on, in the foreground to the program alone, once.
       script = script .. start(victim) .. (" & victim=$!\nwhile [ ! -s '%s/%s' ]; do sleep 0.05; done; sleep 0.5\n"):format(folder, file)
         .. "kill -TERM $victim; wait $victim; echo victim $?; [ -n \"$others\" ] && kill $others; wait; cat " .. folder .. "/*:*"
       local text = run_shell(script)
