@@ -249,7 +249,11 @@ flow_status flow_cluster_check(const flow_cluster *cluster)
 
 /* ---- roles --------------------------------------------------------------------------------------------------------------------------- */
 
-const char *flow_cluster_source(const flow_cluster *cluster) { return cluster->source; }
+const char *flow_cluster_source(const flow_cluster *cluster)
+{
+  return cluster ? cluster->source : NULL;
+}
+
 int flow_cluster_job(const flow_cluster *cluster)
 {
   return cluster ? cluster->job : -1;

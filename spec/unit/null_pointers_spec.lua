@@ -20,6 +20,7 @@ end
 
 describe("NULL", function()
   it("crashes no function of the C API", function()
+    if os.getenv "FLOW_SANITIZED" then return pending "luajit, which the calls are made from, cannot load a build with sanitizers" end
     local folder = support.folder()
     flow.Sequential({ flow.layers.Input { 2 }, flow.layers.Dense(1) }):save(folder .. "/model.keras")
     local wrong, number = {}, 1
@@ -48,6 +49,7 @@ describe("NULL", function()
     says("flow_mean: x is NULL", C.flow_mean(native.context, nil, nil, out))
     says("flow_variable_new: name is NULL", C.flow_variable_new(pointer, nil, 1, 0, native.out "flow_variable"))
     says("flow_dataset_take: out is NULL", C.flow_dataset_take(nil, 1, nil))
+    assert.is_true(C.flow_cluster_source(nil) == nil)
     says("flow_instance_run: instance is NULL", C.flow_instance_run(native.context, nil, nil, 0, nil))
   end)
 
