@@ -365,11 +365,12 @@ int flow_operation_row(int index, char *text, int size)
                   plain[index].operands, plain[index].run == reduce ? "reduction" : "plain");
 }
 
-/* By the module, since classes of layers and of operations may have one name. */
+/* By the module, since classes of layers and of operations may have one name. Those of flowlua.ops, which Keras has not, need Lua
+ * (lua/flow/saving/own_operations.lua). */
 int flow_operation_is(const char *module)
 {
   static const char ops[] = "keras.src.ops.";
-  return module && strncmp(module, ops, sizeof ops - 1) == 0;
+  return module && (strncmp(module, ops, sizeof ops - 1) == 0 || strcmp(module, "flowlua.ops") == 0);
 }
 
 /* The classes that formulas and arrays have come last: those tables are searched by name as well. */

@@ -99,12 +99,20 @@ describe("ops on symbolic tensors", function()
   it("that no file holds say so", function()
     local input, path = flow.Input { 3, 4 }, os.tmpname() .. ".keras"
     local v = flow.Variable { 1, 2, 3, 4 }
-    for text, output in pairs { ["operand 2 of mul is a variable"] = input * v, ["has no form in a file"] = flow.argmax(input, 2),
-                                ["flow.relu on symbolic tensors has no form in a file with"] = flow.relu(input, { max_value = 6 }),
-                                ["with the option transpose_b"] = input:matmul(input, { transpose_b = true }) } do
+    for text, output in pairs { ["operand 2 of mul is a variable"] = input * v,
+                                ["operand 2 of flow.isclose on symbolic tensors is a variable"] = flow.isclose(input, v) } do
       local model = flow.Model { inputs = input, outputs = output }
       assert.is_truthy(support.message_of(function() model:save(path) end):find(text, 1, true), text)
     end
+  end)
+
+  it("that Keras has not need Lua, and say so to programs without", function()
+    local input, path = flow.Input { 3, 4 }, support.file("argmax.keras", "")
+    local model = flow.Model { inputs = input, outputs = flow.argmax(input, 2) }
+    model:save(path)
+    local ok, message = pcall(model_files.predict_in_c, path, { flow.ones { 2, 3, 4 } })
+    assert.is_false(ok)
+    assert.is_truthy(message:find("is the operation argmax of flowlua.ops, which is not supported in files", 1, true), message)
   end)
 
   it("that only gradients are written with are in no file", function()

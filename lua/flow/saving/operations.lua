@@ -11,6 +11,7 @@ local errors = require "flow.errors"
 local json = require "flow.json"
 local native = require "flow.ffi"
 local ops = require "flow.tensor.ops"
+local own_operations = require "flow.saving.own_operations"
 local symbolic = require "flow.layers.symbolic"
 local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
@@ -108,6 +109,8 @@ local TABLE = {
   { "mean", "Mean", NUMPY, 1, REDUCTION }, { "var", "Var", NUMPY, 1, REDUCTION }, { "std", "Std", NUMPY, 1, REDUCTION },
   { "max", "Max", NUMPY, 1, { AXIS, KEEPDIMS, parameter("initial") } },
   { "min", "Min", NUMPY, 1, { AXIS, KEEPDIMS, parameter("initial") } },
+  { "exponential", "Exp", NUMPY, 1 }, { "swish", "Silu", NN, 1 }, { "hard_swish", "HardSilu", NN, 1 },
+  { "true_divide", "TrueDivide", NUMPY, 2 },
   { "classes", "Argmax", NUMPY, 1, { fixed("axis", -1), fixed("keepdims", false) } },
   { "clip", "Clip", NUMPY, 1, { parameter("x_min"), parameter("x_max") } },
   { "cast", "Cast", CORE, 1, { parameter("dtype") } }, { "to", "Cast", CORE, 1, { parameter("dtype", { write = write_dtype }) } },
@@ -189,20 +192,15 @@ function operations.is(layer)
   return type(layer) == "table" and rawget(layer, "_operation") ~= nil
 end
 
--- The record of an operation in a model; raises if files have no form for it.
-local function record_of(layer)
-  local op = layer._operation.op
-  if by_op[op] then return by_op[op] end
-  local names = {}      -- of a composed op, whose file is loaded, since it was called
+-- The names of an op, and its record or nil: Keras has no such operation.
+local function names_of(op)
+  local names, record = {}, by_op[op]      -- of a composed op, whose file is loaded, since it was called
   for name, value in pairs(ops) do
     if value == op then names[#names + 1] = name end
   end
   table.sort(names)
-  for _, name in ipairs(names) do
-    if by_name[name] then return by_name[name] end
-  end
-  raise("%s on symbolic tensors has no form in a file: use a layer in its place, such as one made by layers.Layer:extend",
-    names[1] and "flow." .. names[1] or "this operation")
+  for _, name in ipairs(names) do record = record or by_name[name] end
+  return names, record
 end
 
 -- Whether a value is a table of options.
@@ -212,7 +210,7 @@ local function is_named(value)
   return key ~= nil and type(key) ~= "number"
 end
 
--- The arguments after the tensors, by the names of the record's parameters.
+-- The arguments after the tensors, by the names of the record's parameters; those that it has not as well.
 local function given_parameters(record, operation)
   local given, first = {}, math.max(record.tensors, 1)
   if record.class_name == "GetItem" then return given end
@@ -221,9 +219,7 @@ local function given_parameters(record, operation)
     given[record.parameters[1].own] = type(value) == "table" and value or { unpack(operation.operands, first + 1, operation.count) }
     return given
   end
-  local known = {}
-  for _, own in ipairs(record.parameters) do known[own.own or false] = true end
-  -- Arguments by position, of which a table with names holds options, and an empty one none. A key that is a number stays for the message.
+  -- Arguments by position, of which a table with names holds options, and an empty one none.
   for i = 1, operation.count - first do
     local own, value = record.parameters[i], operation.operands[first + i]
     if is_named(value) then
@@ -234,13 +230,34 @@ local function given_parameters(record, operation)
       given[first + i] = value
     end
   end
-  for name in pairs(given) do
-    if not known[name] then
-      raise("flow.%s on symbolic tensors has no form in a file with %s: use a layer in its place", record.name,
-        type(name) == "number" and ("argument %d"):format(name) or ("the option %s"):format(name))
-    end
-  end
   return given
+end
+
+-- Whether an argument is a tensor, or a list with symbolic ones.
+local function holds_tensors(value)
+  return native.is_tensor(value) or symbolic.is(value) or type(value) == "table" and symbolic.any(value)
+end
+
+-- Whether Keras' operation takes what was given.
+local function fits(record, operation)
+  if record.class_name == "GetItem" then return true end
+  for i = 1, record.tensors do
+    local operand = operation.operands[i]
+    if operand == nil or not symbolic.is(operand) and symbolic.any(operand) then return false end
+  end
+  local known = {}
+  for _, own in ipairs(record.parameters) do known[own.own or false] = true end
+  for name, value in pairs(given_parameters(record, operation)) do
+    if not known[name] or holds_tensors(value) then return false end
+  end
+  return true
+end
+
+-- The record of an operation in a model, as far as Keras has one that takes these arguments; else nil and the op's name.
+local function record_of(layer)
+  local names, record = names_of(layer._operation.op)
+  if record and fits(record, layer._operation) then return record end
+  return nil, names[1] or raise("%s stands for a function of its own, which has no form in a file", layer.name)
 end
 
 -- The value of a parameter as a file has it. node: the call, whose input tells the number of axes.
@@ -248,19 +265,7 @@ local function file_value(own, given, node)
   local value = given[own.own]
   if value == nil then value = own.default end
   if value == nil then return json.null end
-  if native.is_tensor(value) or symbolic.is(value) then raise("%s is a tensor, which has no form in a file: use a list", own.name) end
   return own.write(value, node)
-end
-
--- The entry of an operation in the list of layers.
-function operations.entry(layer)
-  local record, content = record_of(layer), { name = layer.name }
-  local given = given_parameters(record, layer._operation)
-  for _, own in ipairs(record.parameters) do
-    if own.fixed ~= nil then content[own.name] = own.fixed
-    elseif not own.kwarg then content[own.name] = file_value(own, given, layer._nodes[1]) end
-  end
-  return { module = record.module, class_name = record.class_name, config = content, registered_name = record.class_name }
 end
 
 -- A list of numbers as JSON numbers, those of floats with a point.
@@ -275,6 +280,19 @@ local function constant_json(value, what)
   if variable.is_variable(value) then raise("%s is a variable, which a file keeps in a layer only", what) end
   local t = ops.operand(value, nil, what)
   return { class_name = "__tensor__", config = { value = values_json(t:totable(), t.dtype:find("float") ~= nil), dtype = t.dtype } }
+end
+
+-- The entry of an operation in the list of layers.
+function operations.entry(layer)
+  local record, name = record_of(layer)
+  if not record then return own_operations.entry(layer, name, constant_json) end
+  local content = { name = layer.name }
+  local given = given_parameters(record, layer._operation)
+  for _, own in ipairs(record.parameters) do
+    if own.fixed ~= nil then content[own.name] = own.fixed
+    elseif not own.kwarg then content[own.name] = file_value(own, given, layer._nodes[1]) end
+  end
+  return { module = record.module, class_name = record.class_name, config = content, registered_name = record.class_name }
 end
 
 local function slice_json(from, to, step)
@@ -300,6 +318,7 @@ end
 -- The args and kwargs of a call; reference(t) of tensors.
 function operations.arguments(layer, node, reference)
   local operation, record, args, kwargs, next_input = layer._operation, record_of(layer), json.list(), {}, 1
+  if not record then return list_of(node.inputs, reference), kwargs end
   local function operand_json(operand, what)
     if symbolic.is(operand) then
       next_input = next_input + 1
@@ -331,6 +350,7 @@ end
 
 -- Whether an entry of a file is an operation that operations.read can make.
 function operations.knows(entry)
+  if own_operations.knows(entry) then return true end
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
 end
 
@@ -365,12 +385,15 @@ end
 -- A function of the args and kwargs of a call. The first one gets the name that the file has for it.
 function operations.read(entry)
   local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
-  local op, name = ops[record.name], type(entry.config) == "table" and entry.config.name or entry.name
+  local op, name = record and ops[record.name], type(entry.config) == "table" and entry.config.name or entry.name
   local function named(result)
     local first = type(result) == "table" and not symbolic.is(result) and result[1] or result
     if symbolic.is(first) and type(name) == "string" then rawset(first.layer, "name", name) end
     name = nil
     return result
+  end
+  if own_operations.knows(entry) then
+    return function(args) return named(own_operations.call(entry, args, operations.constant)) end
   end
   return function(args, kwargs)
     local list, count = {}, math.max(record.tensors, 1)

@@ -109,6 +109,11 @@ local function method(op, name)
 end
 
 local define = {}
+local known = {}      -- functions that are ops
+
+-- Whether a function is an op: given symbolic tensors, it calls nothing but their __apply.
+function define.is_op(f) return known[f] == true end
+function define.mark(op) known[op] = true end
 
 -- Makes f an op under its names: functions of ops, methods of tensors. What it takes says the text above (signature.takes), or the names
 -- of its parameters.
@@ -119,6 +124,7 @@ local function define_named(ops, checked, f, ...)
   if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text), checked)
   else op = PLAIN[debug.getinfo(f, "u").nparams](f, entry) end
   signature.register(op, entry)
+  known[op] = true
   for _, name in ipairs { ... } do
     ops[name] = op
     native.methods[name] = signature.register(method(op, name), signature.method_of(entry, "tensor:" .. name))
@@ -146,6 +152,7 @@ function define.variadic(ops, f, name)
     return by_position(op, x, ...)
   end
   ops[name] = signature.register(op, entry)
+  known[op] = true
   native.methods[name] = signature.register(function(x, ...)
     if not is_tensor(x) then not_a_tensor(name, x) end
     return op(x, ...)
@@ -174,6 +181,7 @@ function define.of_any(ops, f, name)
     return by_position(op, ...)
   end
   ops[name] = signature.register(op, entry)
+  known[op] = true
 end
 
 -- A method of tensors that is not a function of flow.

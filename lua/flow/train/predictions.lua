@@ -67,6 +67,10 @@ end
 -- Appends rows of an output, a tensor on the host. Where they are all that there will be, the tensor itself is kept.
 local function append(self, output, part)
   local pieces, shape = self.pieces[output] or {}, part.shape
+  if #shape == 0 or self.total and self.taken + shape[1] > self.total then
+    raise("predict: output %d of \"%s\" has the shape {%s}, which is not one row for each row of a batch, so batches cannot be put "
+      .. "together: call the model, model(x), or predict_on_batch", output, self.model.name, table.concat(shape, ", "))
+  end
   self.pieces[output] = pieces
   if not self.total or shape[1] == self.total then
     pieces[#pieces + 1] = part

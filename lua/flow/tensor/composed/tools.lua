@@ -37,6 +37,7 @@ function tools.define_long(f, name)
     return f(signature.read(entry, ...))
   end
   ops[name] = signature.register(op, entry)
+  define_op.mark(op)
 end
 
 -- An operand as a tensor; `like` is the dtype of numbers (nil: float32).
