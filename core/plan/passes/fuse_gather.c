@@ -18,23 +18,17 @@ static int is_over_indices(const flow_graph *graph, const flow_node *sum, const 
   return !sum->attributes.reduce.keepdims && flow_reduced_axes(&sum->attributes, axis + table->rank) == (1u << axis);
 }
 
+static flow_status read_table(flow_graph *graph, const int *readers, int n)
+{
+  static const flow_attributes none;
+  const flow_node *sum = &graph->nodes[n];
+  const flow_node *gather = flow_sole_producer(graph, readers, sum->inputs[0], FLOW_OP_gather);
+  if (!gather || !is_over_indices(graph, sum, gather)) return FLOW_OK;
+  flow_signature result = graph->values[sum->outputs[0]].signature;
+  return flow_graph_rewrite(graph, n, FLOW_OP_gather_sum, (int[]){ gather->inputs[0], gather->inputs[1] }, 2, &none, &result, 1);
+}
+
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  void *block;
-  if (graph->place) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
-  int *readers = block;
-  flow_graph_count_live_uses(graph, live, outputs, output_count, readers);
-  flow_status status = FLOW_OK;
-  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
-    const flow_node *sum = &graph->nodes[n];
-    if (!live[n] || sum->op != FLOW_OP_sum) continue;
-    const flow_node *gather = flow_sole_producer(graph, readers, sum->inputs[0], FLOW_OP_gather);
-    if (!gather || !is_over_indices(graph, sum, gather)) continue;
-    static const flow_attributes none;
-    flow_signature result = graph->values[sum->outputs[0]].signature;
-    status = flow_graph_rewrite(graph, n, FLOW_OP_gather_sum, (int[]){ gather->inputs[0], gather->inputs[1] }, 2, &none, &result, 1);
-  }
-  flow_free(block);
-  return status;
+  return graph->place ? FLOW_OK : flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_sum, read_table);
 }

@@ -29,27 +29,25 @@ static const flow_node *fusible(const flow_graph *graph, const int *readers, int
   return node && node->input_count == 2 ? node : NULL;
 }
 
+/* The node n, a product or a sum, becomes the layer_norm of what it scales or shifts. */
+static flow_status take_parameter(flow_graph *graph, const int *readers, int n)
+{
+  const flow_node *node = &graph->nodes[n];
+  for (int side = 0; side < 2; side++) {
+    int y = node->inputs[side], parameter = node->inputs[1 - side];
+    const flow_node *made = fusible(graph, readers, y, node->op);
+    if (!made || !is_parameter(graph, parameter, y, made->attributes.normalization.axis)) continue;
+    int inputs[3] = { made->inputs[0], made->input_count > 1 ? made->inputs[1] : parameter, parameter };
+    flow_attributes attributes = made->attributes;
+    flow_signature result = graph->values[y].signature;
+    return flow_graph_rewrite(graph, n, FLOW_OP_layer_norm, inputs, made->input_count + 1, &attributes, &result, 1);
+  }
+  return FLOW_OK;
+}
+
+/* Products come first: a sum is taken by the layer_norm that a product has become. */
 flow_status flow_graph_fuse_normalize(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
-  int *readers = block;
-  flow_graph_count_live_uses(graph, live, outputs, output_count, readers);
-  flow_status status = FLOW_OK;
-  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
-    const flow_node *node = &graph->nodes[n];
-    if (!live[n] || (node->op != FLOW_OP_mul && node->op != FLOW_OP_add)) continue;
-    for (int side = 0; side < 2; side++) {
-      int y = node->inputs[side], parameter = node->inputs[1 - side];
-      const flow_node *made = fusible(graph, readers, y, node->op);
-      if (!made || !is_parameter(graph, parameter, y, made->attributes.normalization.axis)) continue;
-      int inputs[3] = { made->inputs[0], made->input_count > 1 ? made->inputs[1] : parameter, parameter };
-      flow_attributes attributes = made->attributes;
-      flow_signature result = graph->values[y].signature;
-      status = flow_graph_rewrite(graph, n, FLOW_OP_layer_norm, inputs, made->input_count + 1, &attributes, &result, 1);
-      break;
-    }
-  }
-  flow_free(block);
-  return status;
+  FLOW_TRY(flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_mul, take_parameter));
+  return flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_add, take_parameter);
 }

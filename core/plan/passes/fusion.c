@@ -25,6 +25,19 @@ double flow_constant_number(const flow_graph *graph, int value)
   return 0;
 }
 
+flow_status flow_rewrite_each(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                              flow_status (*rewrite)(flow_graph *graph, const int *readers, int node))
+{
+  void *readers;
+  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &readers));
+  flow_graph_count_live_uses(graph, live, outputs, output_count, readers);
+  flow_status status = FLOW_OK;
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
+    if (live[n] && graph->nodes[n].op == op) status = rewrite(graph, readers, n);
+  flow_free(readers);
+  return status;
+}
+
 int flow_fusion_alike(const flow_fusion *f, int a, int b)
 {
   const flow_signature *s = &f->graph->values[a].signature, *t = &f->graph->values[b].signature;

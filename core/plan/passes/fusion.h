@@ -11,6 +11,12 @@ int              flow_is_per_channel(const flow_graph *graph, int vector, int li
 /* The number in a constant scalar; 0 if the value is not a constant scalar. */
 double           flow_constant_number(const flow_graph *graph, int value);
 
+/* Calls rewrite for each live node of this op, in order, for the CPU and for devices. readers[value]: how many nodes and outputs read the
+ * value, as flow_graph_count_live_uses counts them before the first call; values that rewrites add have no place in it. Ends at the first
+ * call that fails. */
+flow_status flow_rewrite_each(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                              flow_status (*rewrite)(flow_graph *graph, const int *readers, int node));
+
 typedef struct flow_fusion {
   flow_graph *graph;
   const char *live;
