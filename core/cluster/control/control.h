@@ -48,10 +48,8 @@ flow_status flow_control_check(flow_control *control, int *culprit);
 flow_end    flow_control_end(flow_control *control);
 /* On the chief: whether a task has called with which the next generation would be larger. Takes no lock. */
 int         flow_control_has_newcomer(const flow_control *control);
-/* Of a member: the chief waits in a common call that this process has not come to, or has said goodbye, as a heartbeat told. */
-int flow_control_chief_is_ahead(flow_control *control);
-/* On any task: the chief, or if this is it any task, has begun a common call that this process has not, or has said goodbye, by the last
- * heartbeat. */
+/* Whether the last heartbeat told that another task has begun a common call that this process has not begun, or has said goodbye. A member
+ * knows this of the chief, the chief of each task. */
 int flow_control_is_behind(flow_control *control);
 /* Ends the generation, so that the next one begins with it. */
 flow_status flow_control_pause(flow_control *control);

@@ -124,15 +124,6 @@ flow_end flow_control_end(flow_control *control)
 }
 
 /* By the last heartbeat; it does not wait. */
-int flow_control_chief_is_ahead(flow_control *control)
-{
-  enter(control);
-  flow_control_take_calls(control);
-  int ahead = flow_protocol_chief_is_ahead(control->protocol);
-  pthread_mutex_unlock(&control->lock);
-  return ahead;
-}
-
 int flow_control_is_behind(flow_control *control)
 {
   enter(control);

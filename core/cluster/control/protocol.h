@@ -90,9 +90,8 @@ flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t requ
 flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t request, const char *name, double within);
 /* How many calls that all tasks make together this process has begun: tells who is late. */
 void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
-/* Of a member: the chief has begun a common call that this process has not, or said goodbye, when it was heard last. */
-int flow_protocol_chief_is_ahead(const flow_protocol *protocol);
-/* The same on any task; to the chief, of any task that takes part. */
+/* Whether another task had begun a common call that this process has not begun, or had said goodbye, when it was heard last: of a member,
+ * the chief; of the chief, any task that takes part. */
 int flow_protocol_is_behind(const flow_protocol *protocol);
 /* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits
  * a moment whether another one turns out to be lost. */

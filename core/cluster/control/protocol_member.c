@@ -156,15 +156,11 @@ flow_status flow_member_received(flow_protocol *protocol, const flow_control_mes
 }
 
 /* The difference is taken in 32 bits, so that it is right after counters wrap around. */
-int flow_protocol_chief_is_ahead(const flow_protocol *protocol)
-{
-  if (protocol->self == 0 || protocol->standing != FLOW_RUNNING) return 0;
-  return protocol->chief_finished || (int32_t)(protocol->chief_calls - protocol->calls) > 0;
-}
-
 int flow_protocol_is_behind(const flow_protocol *protocol)
 {
-  return protocol->self == 0 ? flow_chief_is_behind(protocol) : flow_protocol_chief_is_ahead(protocol);
+  if (protocol->self == 0) return flow_chief_is_behind(protocol);
+  if (protocol->standing != FLOW_RUNNING) return 0;
+  return protocol->chief_finished || (int32_t)(protocol->chief_calls - protocol->calls) > 0;
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ double flow_worker_calls(const flow_worker *worker) { return worker ? (double)wo
 
 int flow_worker_chief_is_ahead(flow_worker *worker)
 {
-  return worker && worker->control && flow_control_chief_is_ahead(worker->control);
+  return worker && worker->control && !flow_cluster_is_chief(worker->cluster) && flow_control_is_behind(worker->control);
 }
 
 flow_status flow_worker_publish(flow_worker *worker, const char *key, const char *text)
