@@ -18,6 +18,15 @@ local function launch(options, arguments, wanted)
   return text
 end
 
+-- A script whose tasks have a coordinator before its code begins.
+local function coordinated(name, code)
+  return support.file(name, [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy()
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+]] .. code)
+end
+
 -- What a task says after a word: numbers as text.
 local function said(text, task, word)
   for line in text:gmatch "[^\n]+" do
@@ -118,10 +127,7 @@ describe("parameter servers", function()
   end)
 
   it("after a join all have what it has left, also when the chief goes on at once", function()
-    local path = support.file("phases.lua", [[
-      local flow = require "flow"
-      local strategy = flow.distribute.ParameterServerStrategy()
-      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+    local path = coordinated("phases.lua", [[
       local count, large
       strategy.scope(function() count, large = flow.Variable(0), flow.Variable(flow.zeros { 1000000 }) end)
       local function add() count:assign_add(1) end
@@ -142,10 +148,7 @@ describe("parameter servers", function()
   end)
 
   it("a coordinator's function that takes elements by itself is not a flow.fn, which the error says", function()
-    local path = support.file("next.lua", [[
-      local flow = require "flow"
-      local strategy = flow.distribute.ParameterServerStrategy()
-      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+    local path = coordinated("next.lua", [[
       local count
       strategy.scope(function() count = flow.Variable(0) end)
       local data = coordinator:create_per_worker_dataset(function() return flow.data.Dataset.range(8):repeat_() end)
@@ -164,11 +167,8 @@ describe("parameter servers", function()
   end)
 
   it("a coordinator's functions run on all workers, and their results and failures come to the chief", function()
-    local path = support.file("coordinator.lua", [[
-      local flow = require "flow"
-      local strategy = flow.distribute.ParameterServerStrategy()
-      local coordinator = flow.distribute.coordinator.ClusterCoordinator(strategy)
-      assert(coordinator == flow.distribute.ClusterCoordinator(strategy))
+    local path = coordinated("coordinator.lua", [[
+      assert(coordinator == flow.distribute.coordinator.ClusterCoordinator(strategy))
       local weight
       strategy.scope(function() weight = flow.Variable({ 4, 2 }, { name = "weight" }) end)
       local optimizer = flow.optimizers.SGD(0.25)
@@ -256,10 +256,7 @@ describe("what cannot be", function()
   end
 
   it("results are kept for a worker that fetches them long after the chief has gone on", function()
-    local path = support.file("late.lua", [[
-      local flow = require "flow"
-      local strategy = flow.distribute.ParameterServerStrategy()
-      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+    local path = coordinated("late.lua", [[
       local is_chief = strategy.cluster_resolver.is_chief
       dofile "spec/dist/chief_waits.lua" (arg[1], 2)
       local value = coordinator:schedule(function() return flow.tensor { 5 } end)

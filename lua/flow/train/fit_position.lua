@@ -137,20 +137,27 @@ function position.get_state(run)
   }
 end
 
+-- What both kinds of positions set once the data are where they were: the callbacks, the place in the epoch, and the model's counts of
+-- steps, from which its random numbers follow.
+local function set_counts(run, state)
+  local model = run.model
+  restore_callbacks(run.list, state.callbacks)
+  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
+  rawset(model, "_seed", state.seed)
+  rawset(model, "_train_steps", state.steps)
+  rawset(model, "_other_steps", state.others or 0)      -- older backups have none
+  rawset(model, "_trace_states", state.traces)
+  position.set_origin(run)
+end
+
 -- Sets a run to such a position, in any process whose model, data and callbacks are equal. Raises if the data differ; what the model and
 -- its callbacks have is set after that.
 function position.set_state(run, state)
   local model = run.model
   restore_pass(model, "training", run.train, state.train)
   restore_pass(model, "validation", run.test, state.test)
-  restore_callbacks(run.list, state.callbacks)
-  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
   run.begun, run.trained, run.results = state.begun or state.batch > 0, state.trained or false, state.results or false
-  rawset(model, "_seed", state.seed)
-  rawset(model, "_train_steps", state.steps)
-  rawset(model, "_other_steps", state.others or 0)      -- older backups have none
-  rawset(model, "_trace_states", state.traces)
-  position.set_origin(run)
+  set_counts(run, state)
 end
 
 ---- for a worker that takes over from another -----------------------------------------------------------------------------------
@@ -174,19 +181,13 @@ end
 
 -- Sets a run to such a position. rank: this worker's, from 0. All workers call it, also the one that the state comes from.
 function position.set_progress(run, state, rank)
-  local model, train, test = run.model, run.train, run.test
+  local train, test = run.train, run.test
   if state.source then restore_source(train.source, state.source)
   else train.feed:set_progress(state.feed, rank) end
   if test and test.feed then test.feed:set_progress(state.test_feed, rank) end
-  restore_callbacks(run.list, state.callbacks)
-  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
   run.hooked, run.begun, run.trained, run.results = state.hooked, state.begun, state.trained, state.results
-  rawset(model, "stop_training", state.stopped)
-  rawset(model, "_seed", state.seed)
-  rawset(model, "_train_steps", state.steps)
-  rawset(model, "_other_steps", state.others or 0)      -- older backups have none
-  rawset(model, "_trace_states", state.traces)
-  position.set_origin(run)
+  rawset(run.model, "stop_training", state.stopped)
+  set_counts(run, state)
 end
 
 -- Notes how many steps the model had made, and batches the source had given, when this epoch began. Called between loops over batches:

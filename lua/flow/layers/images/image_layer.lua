@@ -75,6 +75,12 @@ end
 -- How many pictures x holds, for shapes of random tensors.
 function image_layer.rows(x) return shapes.of(tensor.raw_shape(x))[1] end
 
+-- Height and width of pictures x {n, height, width, channels}.
+function image_layer.size(x)
+  local dims = tensor.raw_shape(x)
+  return dims[2], dims[3]
+end
+
 -- The options of a draw of a layer. In a trace its numbers follow from the seed and the step; eager calls count on.
 function image_layer.options(self, options)
   options.seed = rawget(self, "_draws") or nil

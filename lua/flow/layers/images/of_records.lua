@@ -12,14 +12,9 @@ local Layer = require "flow.layers.layer"
 local image_layer = require "flow.layers.images.image_layer"
 local places = require "flow.layers.images.random_places"
 
-local uniform, factor = image_layer.uniform, image_layer.factor
+local uniform, factor, size = image_layer.uniform, image_layer.factor, image_layer.size
 local WHOLE, HALF = { -1, 1 }, { 0, 1 }
 local definitions = {}
-
-local function size_of(x)
-  local dims = tensor.raw_shape(x)
-  return dims[2], dims[3]
-end
 
 -- Numbers of a transformation, {n} or {n, 1}, as {n, 1}.
 local function column_of(value)
@@ -39,7 +34,7 @@ definitions.RandomFlip = {
 
 -- The transform of random_rotation.c, which leaves the centre where it is.
 local function rotate(_, x, given, drawn)
-  local height, width = size_of(x)
+  local height, width = size(x)
   local angle = column_of(drawn.angle) * (math.pi / 180)
   local cosine, sine = ops.cos(angle), ops.sin(angle)
   local column, row = (width - 1) / 2, (height - 1) / 2
@@ -56,7 +51,7 @@ definitions.RandomRotation = {
 
 -- That of random_zoom.c.
 local function zoom(_, x, given, drawn)
-  local height, width = size_of(x)
+  local height, width = size(x)
   local columns, rows = column_of(drawn.width_zoom), column_of(drawn.height_zoom)
   local column, row = (width - 1) / 2, (height - 1) / 2
   return places.transformed(x, given, columns, 0, column - column * columns, 0, rows, row - row * rows)

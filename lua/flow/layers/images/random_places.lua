@@ -9,7 +9,7 @@ local random = require "flow.tensor.random"
 local image_layer = require "flow.layers.images.image_layer"
 local pictures = require "flow.tensor.composed.image"
 
-local define, uniform = image_layer.define, image_layer.uniform
+local define, uniform, size = image_layer.define, image_layer.uniform, image_layer.size
 local raise = errors.raise
 local HALF, WHOLE = { 0, 1 }, { -1, 1 }
 local FACTOR, RANGE, SEED = "factor: number|list = 1", "value_range: list = nil", "seed: whole = nil"
@@ -17,11 +17,6 @@ local FORMAT = "data_format: 'channels_last' = 'channels_last'"
 local FILL, VALUE = "fill_mode: 'reflect'|'wrap'|'constant'|'nearest' = 'reflect'", "fill_value: number = 0"
 local INTERPOLATION = "interpolation: 'nearest'|'bilinear' = 'bilinear'"
 local places = {}
-
-local function size_of(x)
-  local dims = tensor.raw_shape(x)
-  return dims[2], dims[3]
-end
 
 -- Segmentation masks, pictures of classes, moved as the pictures are, without numbers between those of classes. They have the dtype that
 -- they had.
@@ -58,7 +53,7 @@ places.RandomTranslation = define("RandomTranslation", { "height_factor: number|
     SEED, VALUE, FORMAT }, {
   factors = { height_factor = WHOLE, width_factor = WHOLE },
   draw = function(self, x, given)
-    local height, width = size_of(x)
+    local height, width = size(x)
     return { down = uniform(self, x, given.height_factor[1], given.height_factor[2], 1) * height,
              right = uniform(self, x, given.width_factor[1], given.width_factor[2], 1) * width }
   end,
@@ -85,7 +80,7 @@ places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_fac
 -- Moves the corners of each picture by the shares of its sides that were drawn. drawn: moves {n, 4, 2}, applies: which pictures are
 -- changed.
 local function put_in_perspective(_, x, given, drawn)
-  local height, width = size_of(x)
+  local height, width = size(x)
   local right, bottom = width - 1, height - 1
   local starts = tensor.tensor({ 0, 0, right, 0, 0, bottom, right, bottom }):reshape { 1, 4, 2 }
   local zero = drawn.moves * 0
@@ -114,7 +109,7 @@ places.RandomElasticTransform = define("RandomElasticTransform", { FACTOR, "scal
     SEED, FORMAT }, {
   factors = { factor = HALF, scale = HALF },
   draw = function(self, x, given)
-    local height, width = size_of(x)
+    local height, width = size(x)
     local applies = image_layer.chance(self, x, given.factor)
     local scale = random.uniform({ 1 }, image_layer.options(self, { minval = given.scale[1], maxval = given.scale[2] }))
     local alpha, sigma = scale * (0.1 * math.max(height, width)), scale * (0.05 * math.min(height, width)) + 1e-6
@@ -134,7 +129,7 @@ places.RandomElasticTransform = define("RandomElasticTransform", { FACTOR, "scal
 
 -- A box for each picture: { x0, x1, y0, y1 }, each {n, 1, 1, 1}; its width and height are these shares of the picture's.
 local function draw_box(self, x, across, down)
-  local height, width = size_of(x)
+  local height, width = size(x)
   local function bounds(length, share)
     local part = share * length
     local start = uniform(self, x, 0, 1, 1, 1, 1) * (length - part)
@@ -149,7 +144,7 @@ places.draw_box = draw_box
 
 -- {n, height, width, 1}: whether a pixel is in the box.
 function places.inside(x, box)
-  local height, width = size_of(x)
+  local height, width = size(x)
   local rows, columns = ops.reshape(tensor.arange(0, height):to "float32", { 1, height, 1, 1 }),
     ops.reshape(tensor.arange(0, width):to "float32", { 1, 1, width, 1 })
   local across = ops.logical_and(ops.ge(columns, box.x0), ops.lt(columns, box.x1))
@@ -190,7 +185,7 @@ places.RandomErasing = define("RandomErasing", { FACTOR, "scale: number|list = n
 -- As in Keras, all pictures of a batch are cut alike. Where they are not larger than the part in both directions, the largest part of its
 -- proportions is resized; without training they stay as they are.
 local function crop(_, x, given, drawn)
-  local height, width = size_of(x)
+  local height, width = size(x)
   if drawn.top then
     local function part(y, axis, first, count) return ops.take(y, tensor.arange(1, count + 1, { dtype = "int64" }) + first, axis) end
     return part(part(x, 2, drawn.top, given.height), 3, drawn.left, given.width)
@@ -206,7 +201,7 @@ end
 places.RandomCrop = define("RandomCrop", { "height: count", "width: count", SEED, FORMAT }, {
   change = crop, masks = masks_by(crop),
   draw = function(self, x, given)
-    local height, width = size_of(x)
+    local height, width = size(x)
     if height <= given.height or width <= given.width then return {} end
     local function start(most)
       local options = image_layer.options(self, { minval = 0, maxval = most })
