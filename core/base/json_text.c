@@ -267,7 +267,7 @@ flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_jso
   }
   flow_json_release(r.root);
   if (r.status != FLOW_OK) return r.status;
-  return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: it breaks off or goes wrong at byte %.0f of %.0f",
+  return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: it ends early or is wrong at byte %.0f of %.0f",
                    (double)(*end < bytes ? *end + 1 : bytes), (double)bytes);
 }
 

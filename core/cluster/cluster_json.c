@@ -32,8 +32,7 @@ static flow_status fail_syntax(const char *source, const char *text, size_t byte
   }
   size_t count = bytes - at < EXCERPT ? bytes - at : EXCERPT;
   const char *quotes = memchr(text, '\'', bytes) && !memchr(text, '"', bytes) ? "; JSON has double quotes" : "";
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it goes wrong at byte %.0f, at: %.*s%s", source, (double)at + 1,
-                   (int)count,
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: the error is at byte %.0f, at: %.*s%s", source, (double)at + 1, (int)count,
                    text + at, quotes);
 }
 
@@ -67,7 +66,7 @@ static flow_status find_member(const char *source, const flow_json *object, cons
   const flow_json *member, *found = NULL;
   FLOW_JSON_EACH(member, object) {
     if (strcmp(member->key, name) != 0) continue;
-    if (found) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has \"%s\" twice: leave one", source, name);
+    if (found) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has \"%s\" twice: keep one", source, name);
     found = member;
   }
   *out = flow_json_is(found, FLOW_JSON_NULL) ? NULL : found;
@@ -116,7 +115,7 @@ static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
                        cluster->source, entry->key);
     }
     if (seen[job]) {
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has \"%s\" and \"%s\", which are the same job: leave one", cluster->source,
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has \"%s\" and \"%s\", which are the same job: keep one", cluster->source,
                        seen[job], entry->key);
     }
     seen[job] = entry->key;

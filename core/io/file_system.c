@@ -122,7 +122,7 @@ flow_status flow_remove_tree(const char *path)
     status = flow_fail_by_errno("remove the folder", path);
   } else if (!S_ISDIR(facts.st_mode)) {
     const char *found = S_ISLNK(facts.st_mode) ? "a link" : "a file";
-    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; remove() takes it away", path, found);
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; use remove()", path, found);
   } else {
     status = remove_entry(AT_FDCWD, name, path, 1);
   }
@@ -140,7 +140,7 @@ flow_status flow_remove_file(const char *path)
   struct stat facts;
   int error = errno;
   if (lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "remove: %s is a folder; rmtree() takes it away with all that is in it", path);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "remove: %s is a folder; rmtree() removes a folder and its contents", path);
   }
   errno = error;
   return flow_fail_by_errno("remove", path);

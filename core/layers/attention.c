@@ -304,8 +304,8 @@ static flow_status make_mask(flow_expression *e, const flow_layer *layer, const 
   int64_t window = has_window ? flow_argument_integer(layer->arguments, "sliding_window") : 0;
   flow_tensor *const *in = call->inputs, *mask = NULL, *given = as_bool(e, in[ATTENTION_MASK]);
   if ((causal || window || in[QUERY_MASK] || in[VALUE_MASK] || in[KEY_MASK]) && p->attended != 1)
-    return flow_layer_fail(layer, "with several attention_axes only attention_mask leaves anything out: no causal mask, no window and no "
-                           "mask of an input");
+    return flow_layer_fail(layer, "with several attention_axes the only mask is attention_mask: a causal mask, a window and masks of "
+                                  "inputs are not supported");
   if (in[QUERY_MASK]) mask = flow_attention_expand(e, as_bool(e, in[QUERY_MASK]), -1);
   if (in[VALUE_MASK]) mask = flow_attention_both(e, mask, flow_attention_expand(e, as_bool(e, in[VALUE_MASK]), -2));
   if (in[KEY_MASK]) mask = flow_attention_both(e, mask, flow_attention_expand(e, as_bool(e, in[KEY_MASK]), -2));

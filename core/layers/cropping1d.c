@@ -14,7 +14,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t m[2];
   FLOW_TRY(flow_margins_of_steps(layer, inputs[0], "cropping", m));
   if (m[0] + m[1] >= in[1])
-    return flow_layer_fail(layer, "nothing is left of the input %s without %lld steps", flow_tensor_shape_text(inputs[0]),
+    return flow_layer_fail(layer, "the input %s is too short to cut off %lld steps", flow_tensor_shape_text(inputs[0]),
                            (long long)m[0] + m[1]);
   flow_attributes attributes = { .slice = { .rank = 3, .begin = { 0, m[0], 0 }, .end = { all, in[1] - m[1], all }, .step = { 1, 1, 1 } } };
   return flow_apply1(context, FLOW_OP_slice, inputs[0], NULL, NULL, &attributes, out);

@@ -16,7 +16,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t m[4];
   FLOW_TRY(flow_margins(layer, inputs[0], "cropping", m));
   if (m[0] + m[1] >= in[1] || m[2] + m[3] >= in[2])
-    return flow_layer_fail(layer, "nothing is left of the input %s without %lld rows and %lld columns", flow_tensor_shape_text(inputs[0]),
+    return flow_layer_fail(layer, "the input %s is too small to cut off %lld rows and %lld columns", flow_tensor_shape_text(inputs[0]),
                            (long long)m[0] + m[1], (long long)m[2] + m[3]);
   flow_attributes attributes = { .slice = { .rank = 4, .begin = { 0, m[0], m[2], 0 }, .end = { all, in[1] - m[1], in[2] - m[3], all },
                                             .step = { 1, 1, 1, 1 } } };

@@ -17,7 +17,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   FLOW_TRY(flow_volumes_margins(layer, inputs[0], "cropping", m));
   for (int i = 0; i < 3; i++)
     if (m[2 * i] + m[2 * i + 1] >= in[i + 1])
-      return flow_layer_fail(layer, "nothing is left of the input %s without %lld planes, %lld rows and %lld columns",
+      return flow_layer_fail(layer, "the input %s is too small to cut off %lld planes, %lld rows and %lld columns",
                              flow_tensor_shape_text(inputs[0]), (long long)m[0] + m[1], (long long)m[2] + m[3], (long long)m[4] + m[5]);
   flow_attributes attributes = { .slice = { .rank = 5, .begin = { 0, m[0], m[2], m[4], 0 }, .step = { 1, 1, 1, 1, 1 },
                                             .end = { all, in[1] - m[1], in[2] - m[3], in[3] - m[5], all } } };

@@ -78,7 +78,7 @@ static flow_status read_parts(const flow_json *config, int depth, flow_model_par
 static flow_status read_program(int depth, flow_model_part *part)
 {
   int capacity = 0, count = part->output_count = flow_part_outputs(&part->parts[0]);
-  if (count < 1 || count > FLOW_MODEL_MOST_TENSORS) return flow_wrapper_fail(part, "what it holds has %d outputs", count);
+  if (count < 1 || count > FLOW_MODEL_MOST_TENSORS) return flow_wrapper_fail(part, "the layer that it wraps has %d outputs", count);
   FLOW_TRY(flow_grow(&part->outputs, sizeof(int), count, &capacity));
   part->program.value_count = 1;
   return flow_part_expand(&part->program, &part->parts[0], (const int[]){ 0 }, 1, depth + 1, part->outputs);

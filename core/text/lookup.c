@@ -103,7 +103,7 @@ static flow_status check_options(const flow_lookup_options *options)
   int fits = options->ngram_count >= 0 && options->ngram_count <= 8 && options->split >= 0 && options->split <= FLOW_SPLIT_CHARACTER;
   for (int i = 0; fits && i < options->ngram_count; i++) fits = options->ngrams[i] >= 1;
   fits = fits && options->encode >= 0 && options->encode <= FLOW_ENCODE_TF_IDF && flow_dtype_name(options->dtype) != NULL;
-  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: an option is outside of what flow.h names");
+  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: an option has a value that flow.h does not name");
   if (options->encode == FLOW_ENCODE_ONE_HOT && (options->split != FLOW_SPLIT_NONE || options->ngram_count > 0))
     return flow_fail(FLOW_INVALID_ARGUMENT, "a lookup: one_hot has a row for each string, so that strings cannot be split or joined "
                                             "for it");

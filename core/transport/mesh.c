@@ -126,7 +126,7 @@ static flow_status open_port(mesh *self)
   struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
   int reason = getaddrinfo(options->address, NULL, &hints, &found);
   if (reason != 0) {
-    return flow_fail(FLOW_IO_ERROR, "opening the transport %s: the own address %s is not known: %s", self->name, options->address,
+    return flow_fail(FLOW_IO_ERROR, "opening the transport %s: this process's address %s is not known: %s", self->name, options->address,
                      gai_strerror(reason));
   }
   for (const struct addrinfo *own = found; own && self->port < 0; own = own->ai_next) {

@@ -289,7 +289,7 @@ static flow_status connect_all(flow_tcp *self, const flow_transport_options *opt
 static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
 {
   if (rank < 0 || !options->group || !options->address || !options->store) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "the transport tcp needs a rank, a size, the name of the group, the own address and a store");
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the transport tcp needs a rank, a size, a group's name, this process's address and a store");
   }
   flow_tcp *self = NULL;
   flow_status status = take_memory(rank, size, options, &self);

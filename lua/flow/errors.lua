@@ -23,7 +23,7 @@ function errors.position()
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
     if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
-      local loaded, tail_calls = pcall(require, "flow.errors.tail_calls")      -- not where no file can be opened any more
+      local loaded, tail_calls = pcall(require, "flow.errors.tail_calls")      -- fails where no more files can be opened
       return loaded and tail_calls.position(level) or info.short_src .. ":" .. info.currentline
     end
     level = level + 1

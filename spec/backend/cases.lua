@@ -86,7 +86,7 @@ for _, entry in ipairs {
   add("prod", { image(0.9, 1.1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil,
     whole = #entry == 2 })     -- 63 factors do not fit int64
   for _, op in ipairs { "max", "min" } do
-    add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
+    add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there are no elements along" or nil })
   end
   add("logsumexp", { image(-3, 3) }, { name = entry[1], attributes = attributes })
   for _, op in ipairs { "any", "all" } do
@@ -95,15 +95,15 @@ for _, entry in ipairs {
   end
   if #entry == 2 then
     for _, op in ipairs { "argmax", "argmin" } do
-      add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
+      add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there are no elements along" or nil })
     end
   end
 end
 add("sum", { image(-1, 1) }, { name = "of everything", rounding = 1e-5 })
 add("sum", { image(-1, 1) }, { name = "kept axes", attributes = { reduce = { count = 1, keepdims = 1, axes = { 1 } } } })
-add("max", { image(-1, 1) }, { name = "of everything", empty = "there is nothing to choose from" })
+add("max", { image(-1, 1) }, { name = "of everything", empty = "there are no elements along" })
 add("argmax", { image(-1, 1) },
-  { name = "of everything from 1", attributes = { reduce = { base = 1 } }, empty = "there is nothing to choose from" })
+  { name = "of everything from 1", attributes = { reduce = { base = 1 } }, empty = "there are no elements along" })
 add("element_count", { image(-1, 1) }, { name = "of rows", attributes = over(0, 2), output_dtype = "float32" })
 
 ---- movement ---------------------------------------------------------------------------------------------------------------------

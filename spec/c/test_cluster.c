@@ -114,15 +114,15 @@ static void test_mistakes(void **state)
 #define TASKED(task) "{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":" task "}"
   /* clang-format off */
   static const struct { const char *text, *parts[3]; } rows[] = {
-    { "{'cluster': {}}", { "not JSON", "goes wrong at byte 2", "double quotes" } },
+    { "{'cluster': {}}", { "not JSON", "the error is at byte 2", "double quotes" } },
     { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
     { "{} x", { "not JSON", "byte 4", "x" } },
     { "[1]", { "is a list", "should be an object" } },
     { "{\"cluster\":[]}", { "\"cluster\" is a list", "should be an object" } },
     { "{\"cluster\":{},\"cluster\":{}}", { "\"cluster\" twice" } },
     { CLUSTER("\"workers\":[\"a:1\"]"), { "a job \"workers\"", "worker, ps and evaluator" } },
-    { CLUSTER("\"worker\":[\"a:1\"],\"worker\":[\"b:1\"]"), { "\"worker\" and \"worker\"", "leave one" } },
-    { CLUSTER("\"chief\":[\"a:1\"],\"master\":[\"b:1\"]"), { "\"chief\" and \"master\"", "leave one" } },
+    { CLUSTER("\"worker\":[\"a:1\"],\"worker\":[\"b:1\"]"), { "\"worker\" and \"worker\"", "keep one" } },
+    { CLUSTER("\"chief\":[\"a:1\"],\"master\":[\"b:1\"]"), { "\"chief\" and \"master\"", "keep one" } },
     { CLUSTER("\"worker\":\"a:1\""), { "cluster.worker is a text", "list of addresses" } },
     { CLUSTER("\"worker\":[7]"), { "worker:0 is a number", "host:port" } },
     { CLUSTER("\"worker\":{\"1\":\"a:1\"}"), { "has \"1\" where 0 is next" } },

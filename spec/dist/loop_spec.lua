@@ -64,7 +64,7 @@ describe("a loop with recovery", function()
   it("begins again when a worker was killed in the first step, after its update, and says why", function()
     local digest, text = run(2, "--kill worker:1@1+")
     assert.equal(whole(2, ""), digest, text)
-    assert.truthy(text:find("nobody has the state any more: a worker was lost in the first step, of which nobody knows yet how many "
+    assert.truthy(text:find("no worker has the state: a worker was lost in the first step, of which nobody knows yet how many "
       .. "updates it makes; start the job again", 1, true), text)
   end)
 

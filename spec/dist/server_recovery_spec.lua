@@ -53,7 +53,7 @@ describe("a training with parameter servers goes on", function()
 
   it("when a worker stands still: others get its batch", function()
     local text = launch("--within --victim worker:0 --signal STOP --reassign 1")
-    assert.truthy(text:find("worker:0 has not answered for 1 s; what it was given to do goes to others", 1, true), text)
+    assert.truthy(text:find("worker:0 has not answered for 1 s; its work goes to other workers", 1, true), text)
     check_learnt(text, 3, 282)
   end)
 

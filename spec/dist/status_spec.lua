@@ -63,7 +63,7 @@ describe("the status of a training", function()
     local script = support.file("task.lua", 'local flow = require "flow"\nlocal layers = flow.layers\n' .. MODEL
       .. 'model:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { verbose = 0 })\nprint "trained"')
     local output = support.run(("env FLOW_STATUS_PORT=203.0.113.1:80 %s %s"):format(program, script))
-    local warning = "FLOW_STATUS_PORT=203.0.113.1:80: nothing is shown of this training: this process cannot listen on"
+    local warning = "FLOW_STATUS_PORT=203.0.113.1:80: this training has no status page: this process cannot listen on"
     assert.truthy(output:find(warning, 1, true) and output:find("trained", 1, true), output)
     assert.equal("trained\n", (support.run(("env -u FLOW_STATUS_PORT %s %s"):format(program, script))))
   end)

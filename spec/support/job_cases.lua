@@ -223,7 +223,7 @@ cases.list = {
     gpus("n1-standard-8", 1, "NVIDIA_TESLA_T4", "  workerCount: 1\n  workerType: n1-standard-8\n" ..
       "  parameterServerCount: 1\n  parameterServerType: n1-standard-8\n") },
   { M .. "  runtimeVersion: '2.11'\n", says = {
-    "config.yaml:6: runtimeVersion and masterConfig.imageUri exclude each other: the image is the run-time; leave one",
+    "config.yaml:6: runtimeVersion and masterConfig.imageUri exclude each other: the image is the run-time; keep one",
   } },
   { M .. "  packageUris: [gs://b/p.tar.gz]\n", says = {
     "config.yaml:6: packageUris and masterConfig.imageUri exclude each other: what the program needs is in the image",
@@ -269,14 +269,14 @@ cases.list = {
     "config.yaml:6: scheduling.maxRuningTime is not known: maxRunningTime is meant?",
   } },
   { (M:gsub("imageUri", "tpuTfVersion: '2.1', imageUri")), says = {
-    "config.yaml:5: masterConfig.tpuTfVersion is said: flowlua computes on CPUs and NVIDIA's GPUs",
+    "config.yaml:5: masterConfig.tpuTfVersion is set, but flowlua computes on CPUs and NVIDIA's GPUs",
   } },
   { (M:gsub("}", ", diskConfig: {bootDiskType: ssd, bootDiskSizeGb: 100}}")), says = {
     'config.yaml:5: masterConfig.diskConfig.bootDiskType is "ssd", disks are pd-ssd and pd-standard',
   } },
   { (M:gsub("  region: us%-central1\n", "")), says = { "the region is missing: trainingInput.region, or --region us-central1" } },
   { M:gsub("  region: us%-central1\n", ""), "--region us-east1" },
-  { M .. "  masterType: x\n", says = { 'config.yaml:6:3: "masterType" stands here a second time: leave one' } },
+  { M .. "  masterType: x\n", says = { 'config.yaml:6:3: "masterType" is given a second time: keep one' } },
   -- flags
   { M, "--worker-count 2 --worker-machine-type n1-standard-16" },
   { M, "--worker-count 2", says = {
@@ -305,7 +305,7 @@ cases.list = {
   } },
   { M, "--backend kubernetes --mount x --env 1=2", says = {
     '--env: "1=2" is not NAME=VALUE',
-    '--mount: "x" is none of /FOLDER:/PATH, nfs://SERVER/EXPORT:/PATH, gs://BUCKET[:/PATH], pvc:CLAIM:/PATH, with :ro for read only',
+    '--mount: "x" is not one of /FOLDER:/PATH, nfs://SERVER/EXPORT:/PATH, gs://BUCKET[:/PATH], pvc:CLAIM:/PATH, with :ro for read only',
   } },
   { M, "--backend kubernetes --git-url https://token@github.com/a/b", says = {
     "--git-url: the URL has a user or a token in it, which would stand in files: put the token into the variable GIT_TOKEN",
@@ -369,7 +369,7 @@ cases.list = {
   {
     "workerPoolSpecs:\n- machineSpec: {machineType: n1-standard-4}\n  containerSpec: {imageUri: i}\n" ..
       "  pythonPackageSpec: {executorImageUri: i, pythonModule: m}\n", V, says = {
-    "config.yaml:4: workerPoolSpecs[0].containerSpec and workerPoolSpecs[0].pythonPackageSpec exclude each other: leave one",
+    "config.yaml:4: workerPoolSpecs[0].containerSpec and workerPoolSpecs[0].pythonPackageSpec exclude each other: keep one",
   } },
   { "workerPoolSpecs:\n- machineSpec: {machineTyp: n1-standard-4}\n  containerSpec: {imageUri: i}\n", V, says = {
     "config.yaml:2: workerPoolSpecs[0].machineSpec.machineTyp is not known: machineType is meant?",
@@ -386,7 +386,7 @@ cases.list = {
   {
     "workerPoolSpecs:\n- machineSpec: {machineType: n1-standard-4}\n  machine_spec: {machineType: n1-standard-4}\n" ..
       "  containerSpec: {imageUri: i}\n", V, says = {
-    "config.yaml:3: workerPoolSpecs[0].machine_spec says the same as workerPoolSpecs[0].machineSpec: leave one",
+    "config.yaml:3: workerPoolSpecs[0].machine_spec says the same as workerPoolSpecs[0].machineSpec: keep one",
   } },
   {
     "displayName: x\njobSpec:\n  workerPoolSpecs:\n  - machineSpec: {machineType: n1-standard-4}\n" ..

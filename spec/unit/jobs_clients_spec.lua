@@ -128,7 +128,7 @@ describe("flowlua submit", function()
     for line, said in pairs {
       [""] = "no jobs were submitted from here\n",
       ["status x"] = 'flowlua jobs: no job "x" was submitted from here\n',
-      ["stauts"] = 'flowlua jobs: "stauts" is none of status, logs and cancel; did you mean "status"?\n',
+      ["stauts"] = 'flowlua jobs: "stauts" is not one of status, logs and cancel; did you mean "status"?\n',
       ["logs"] = "flowlua jobs: which job? flowlua jobs logs NAME\n",
       ["cancel -f x"] = "flowlua jobs: -f goes with logs\n",
       ["status a b"] = 'flowlua jobs: "b": one job at a time\n',

@@ -103,7 +103,7 @@ describe("YAML that jobs do not have", function()
     { "a: &x 1\nb: *x\n", "config.yaml:1:4: &x: anchors are not supported: write the value out" },
     { "a: [*x]\n", "config.yaml:1:5: *x: aliases are not supported: write the value out" },
     { "a: [1, 2\nb: 3\n", "config.yaml:2:2: not YAML: while parsing a flow sequence: did not find expected ',' or ']'" },
-    { "a: 1\na: 2\n", 'config.yaml:2:1: "a" stands here a second time: leave one' },
+    { "a: 1\na: 2\n", 'config.yaml:2:1: "a" is given a second time: keep one' },
     { "---\na: 1\n---\nb: 2\n", "config.yaml:3:1: a second document begins: one job is in a file" },
     { "a: !!str 1\n", "config.yaml:1:4: tag:yaml.org,2002:str: tags are not supported: leave it out" },
     { "a:\n\t- b\n", "config.yaml:2:1: not YAML: while scanning for the next token: found character that cannot start any token" },

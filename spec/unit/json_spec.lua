@@ -29,7 +29,7 @@ describe("JSON", function()
 
   it("refuses what is not JSON", function()
     fails("m.json: this is not JSON: something follows the value, at byte 9", function() json.decode('{"a":1} x', "m.json") end)
-    fails("it breaks off or goes wrong at byte 5 of 5", function() json.decode('{"a":', "m.json") end)
+    fails("it ends early or is wrong at byte 5 of 5", function() json.decode('{"a":', "m.json") end)
     fails("this is not JSON", function() json.decode("") end)
     fails("this is not JSON", function() json.decode(("["):rep(100000)) end)
     fails("has no form in JSON", function() json.encode { f = fails } end)

@@ -66,7 +66,7 @@ describe("vocabularies", function()
   it("say which number they have no token for", function()
     local lookup = layers.StringLookup { vocabulary = { "a" }, invert = true, oov_token = false }
     assert.same({ "a" }, lookup(flow.tensor({ 1 }, { dtype = "int64" })):totable())
-    refuses("the number 5 at position 2 is none of its tokens, and it has no oov_token", function()
+    refuses("the number 5 at position 2 is not one of its tokens, and it has no oov_token", function()
       lookup(flow.tensor({ 1, 5 }, { dtype = "int64" }))
     end)
   end)

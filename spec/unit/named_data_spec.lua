@@ -51,11 +51,11 @@ describe("data by name", function()
     local y = { kind = kind, price = price }
     assert.equal('Functional "functional": x lacks "right"', (message_of(function() model:fit({ left = a }, y) end)
       :gsub("functional_%d+", "functional")))
-    assert.truthy(message_of(function() model:predict { left = a, righ = b } end):find('x has "righ", which is none of the inputs left, ' ..
-      'right; did you mean "right"?', 1, true))
+    assert.truthy(message_of(function() model:predict { left = a, righ = b } end):find('x has "righ", which is not one of the inputs ' ..
+      'left, right; did you mean "right"?', 1, true))
     assert.truthy(message_of(function() model:fit({ a, b }, { kind = kind }) end):find('y lacks "price"', 1, true))
     assert.truthy(message_of(function() model:fit({ a, b }, { kind, price }, { sample_weight = { cost = first } }) end)
-      :find('sample_weight has "cost", which is none of the outputs kind, price', 1, true))
+      :find('sample_weight has "cost", which is not one of the outputs kind, price', 1, true))
     local plain = flow.Sequential { layers.Dense(1) }
     plain:compile { loss = "mse" }
     assert.truthy(message_of(function() plain:fit({ x = a }, price) end)

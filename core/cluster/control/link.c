@@ -23,8 +23,8 @@ static const char MAGIC[] = "flowctl1";
 static flow_status reserve(flow_link *link, size_t bytes)
 {
   size_t waiting = link->filled - link->first;
-  if (waiting + bytes > FLOW_MOST_UNSENT) return flow_fail(FLOW_IO_ERROR, "it does not take what is sent: %.0f bytes wait",
-                                                           (double)waiting);
+  if (waiting + bytes > FLOW_MOST_UNSENT)
+    return flow_fail(FLOW_IO_ERROR, "it does not read what is sent to it: %.0f bytes wait", (double)waiting);
   if (link->filled + bytes <= link->capacity) return FLOW_OK;
   size_t capacity = 2 * (waiting + bytes);
   void *block;

@@ -145,7 +145,7 @@ static flow_status agree(flow_worker *worker, flow_status status)
   flow_status told = flow_communicator_all_reduce(worker->communicator, FLOW_FLOAT64, &failed, 1);
   if (status != FLOW_OK || told != FLOW_OK) return status != FLOW_OK ? status : told;
   if (failed == 0) return FLOW_OK;
-  return flow_fail(FLOW_IO_ERROR, "%.0f of the %d processes could not begin, and said why", failed, worker->exchange.workers);
+  return flow_fail(FLOW_IO_ERROR, "%.0f of the %d processes could not begin; their own messages say why", failed, worker->exchange.workers);
 }
 
 /* 127.0.0.1 if all workers are on one machine and nobody has chosen, else an address of this one. */

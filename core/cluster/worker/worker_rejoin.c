@@ -39,7 +39,7 @@ flow_status flow_worker_rejoin(flow_worker *worker, double step)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_rejoin: %s", worker ? "step is below -1" : "worker is NULL");
   }
   if (!worker->control || flow_control_check(worker->control, &culprit) == FLOW_OK) {
-    return flow_fail(FLOW_INVALID_STATE, "the workers are together: there is nothing to join again");
+    return flow_fail(FLOW_INVALID_STATE, "the workers are connected: there is nothing to join again");
   }
   if (strcmp(worker->transport, "mpi") == 0) {
     return flow_fail(FLOW_UNSUPPORTED, "MPI ends all ranks with the first one: start the job again, it goes on from its backup "

@@ -33,11 +33,11 @@ static flow_status spec(const flow_function *function, const flow_element_spec *
     if (self->components[i] < 0 || self->components[i] >= in->count)
       return flow_fail(FLOW_INVALID_ARGUMENT, "map: there is no component %d of %d", self->components[i] + 1, in->count);
     if (!in->components[self->components[i]].text != !(self->forms[i] & TEXT))
-      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d is %s, which is not what it is to be looked up as",
-                       self->components[i] + 1, flow_component_text(&in->components[self->components[i]]));
+      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d is %s, but the lookup takes %s", self->components[i] + 1,
+                       flow_component_text(&in->components[self->components[i]]), self->forms[i] & TEXT ? "strings" : "numbers");
   }
   if (in->count == FLOW_MAX_COMPONENTS) {
-    return flow_fail(FLOW_UNSUPPORTED, "map: elements have %d components, with one more there were too many", FLOW_MAX_COMPONENTS);
+    return flow_fail(FLOW_UNSUPPORTED, "map: elements have %d components, which is the most: a lookup adds one more", FLOW_MAX_COMPONENTS);
   }
   *out = *in;
   flow_component *made = &out->components[out->count++];

@@ -29,7 +29,7 @@ static flow_status check_not_empty(int op, const flow_signature *x, unsigned mas
     if (out->dims[i] == 0) return FLOW_OK;
   }
   if (reduced != 0) return FLOW_OK;
-  return flow_rule_fail(op, "there is nothing to choose from in shape %s along the reduced axes", flow_shape_text(x->rank, x->dims));
+  return flow_rule_fail(op, "there are no elements along the reduced axes of shape %s", flow_shape_text(x->rank, x->dims));
 }
 
 /* sum, prod, max, min, logsumexp over reduce.axes. Sums and products of integers are int64; a largest of nothing is an error. */

@@ -1,4 +1,4 @@
--- callbacks/early_stopping.lua: stops training when a value of the logs gets no better any more.
+-- callbacks/early_stopping.lua: stops training when a value of the logs stops improving.
 --
 -- Rules are those of keras/src/callbacks/early_stopping.py. best_weights is a list of tensors, copies of the model's weights, or false; it
 -- is part of the state that a backup keeps.

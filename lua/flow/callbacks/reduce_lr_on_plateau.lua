@@ -1,4 +1,4 @@
--- callbacks/reduce_lr_on_plateau.lua: a smaller learning rate when a value of the logs gets no better any more.
+-- callbacks/reduce_lr_on_plateau.lua: a smaller learning rate when a value of the logs stops improving.
 --
 -- Rules are those of keras/src/callbacks/reduce_lr_on_plateau.py. State: best, the best value so far (false: none); wait, epochs without a
 -- better one; cooldown_counter, epochs after a reduction in which wait does not count.

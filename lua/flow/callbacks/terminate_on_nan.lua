@@ -1,4 +1,4 @@
--- callbacks/terminate_on_nan.lua: stops training when the loss is not a number any more.
+-- callbacks/terminate_on_nan.lua: stops training when the loss is no longer a number.
 
 local errors = require "flow.errors"
 local log = require "flow.log"

@@ -117,7 +117,7 @@ end
 
 return function(_, arguments)
   local options = read_options("bench", USAGE, { ops = false, net = "", op = "", seconds = 2 }, arguments)
-  if options[1] then flow.errors.raise("bench: what is %q? A net is chosen by --net %s", options[1], options[1]) end
+  if options[1] then flow.errors.raise("bench: unexpected argument %q; a net is chosen by --net %s", options[1], options[1]) end
   local names = selected(options.net)
   if options.ops then bench_ops(names, options.op) else bench_nets(names, options.seconds) end
   return 0

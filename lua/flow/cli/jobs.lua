@@ -30,7 +30,7 @@ local function ask(record, what)
   elseif not command then
     errors.raise("%s has no command for this: jobs %s", record.backend, what)
   elseif table.concat(command, " "):find "{%a+}" then
-    errors.raise("%s did not say by what name it knows the job %s", record.backend, record.name)
+    errors.raise("%s did not report its name for the job %s", record.backend, record.name)
   elseif not shell.find(command[1]) then
     errors.raise("%s is not in PATH; where it is: %s", command[1], shell.line(command))
   end
@@ -92,7 +92,7 @@ local function main(arguments)
   end
   local what = words[1] or "status"
   local action = actions[what]
-  if not action then errors.raise("%q is none of status, logs and cancel%s", what, errors.suggestion(what, actions)) end
+  if not action then errors.raise("%q is not one of status, logs and cancel%s", what, errors.suggestion(what, actions)) end
   if #words > 2 then errors.raise("%q: one job at a time", words[3]) end
   if follow and what ~= "logs" then errors.raise("-f goes with logs") end
   if what ~= "status" and not words[2] then errors.raise("which job? flowlua jobs %s NAME", what) end

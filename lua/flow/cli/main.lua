@@ -45,7 +45,7 @@ local function traceback(message)
   end
   local hinted, known = pcall(hint, message)
   if hinted then message = message .. known end
-  local loaded, lines = pcall(require, "flow.traceback")      -- neither, where no file can be opened any more
+  local loaded, lines = pcall(require, "flow.traceback")      -- fails where no more files can be opened
   return { text = message, trace = loaded and message .. lines.text(message, 2) or message }
 end
 

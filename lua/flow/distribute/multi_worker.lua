@@ -85,7 +85,7 @@ local function join(resolver, options, devices_here, recovers)
       error(getmetatable(why) == script.Exit and why or problem, 0)
     end
   end
-  if worker.behind then log.info("%s: the others are further: this worker was started again and catches up with them", WHAT) end
+  if worker.behind then log.info("%s: this worker was started again and catches up with the others, which are ahead", WHAT) end
   return worker
 end
 

@@ -156,7 +156,7 @@ local function rejoin(self, strategy, step, problem, torn)
   elseif worker.rank == 0 then log.info("%s: the workers pause for it", told) end
   strategy:_rejoin(step)
   if worker.newest_step < 0 then
-    raise("nobody has the state any more: %s; start the job again", torn and step < 0 and torn or "all workers were lost")
+    raise("no worker has the state: %s; start the job again", torn and step < 0 and torn or "all workers were lost")
   end
   if step >= 0 then tell_members(strategy) end
 end
@@ -215,7 +215,7 @@ function recovery.catch_up(self, strategy, stretch, arrive)
       return true, true
     end
     if number < self.stretch then
-      raise("this worker was started again and is further than the others, who wait for it: does it run the same program?")
+      raise("this worker was started again and is ahead of the others, which wait for it: does it run the same program?")
     end
     if stretch.opens and where ~= recovery.BEGIN then return false, true end
     if arrive then arrive(where ~= DONE and where or nil) end

@@ -25,7 +25,7 @@ local function open()
   local out = native.out("flow_monitor")
   local ok, problem = pcall(function() check(C.flow_monitor_open(address, out)) end)
   if not ok then
-    log.warning("FLOW_STATUS_PORT=%s: nothing is shown of this training: %s", where, native.string(C.flow_last_error()))
+    log.warning("FLOW_STATUS_PORT=%s: this training has no status page: %s", where, native.string(C.flow_last_error()))
     return false, problem
   end
   local handle = native.own(out, C.flow_monitor_close)

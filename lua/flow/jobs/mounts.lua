@@ -31,8 +31,8 @@ function mounts.read(list, report)
   for _, text in ipairs(list) do
     local mount = read_one(text)
     if not mount then
-      report:error("--mount", "%q is none of /FOLDER:/PATH, nfs://SERVER/EXPORT:/PATH, gs://BUCKET[:/PATH], pvc:CLAIM:/PATH, with :ro for "
-        .. "read only", text)
+      report:error("--mount", "%q is not one of /FOLDER:/PATH, nfs://SERVER/EXPORT:/PATH, gs://BUCKET[:/PATH], pvc:CLAIM:/PATH, with :ro "
+        .. "for read only", text)
     elseif seen[mount.path] then
       report:error("--mount", "%s is mounted twice", mount.path)
     else

@@ -141,7 +141,7 @@ local function read_record(context, node, record, path)
           or nearest and (": %s is meant?"):format(context.snake and spelled(nearest, key) or nearest)
           or (": %s has %s"):format(record.title or "this", schema.listed(names)))
     elseif about.places[field] then
-      context.report:error(child.key_place or child.place, "%s says the same as %s: leave one", full, schema.path(read, field))
+      context.report:error(child.key_place or child.place, "%s says the same as %s: keep one", full, schema.path(read, field))
     elseif not document.is_null(child) then
       about.places[field], about.names[field] = child.place, key
       read[field] = read_kind(context, child, kind, kind.transparent and path or full)

@@ -123,7 +123,7 @@ local function check_program(input, roles, report)
     report:error(schema.place(input, "pythonVersion"), "pythonVersion is %q, it should be two numbers, such as '3.7'", input.pythonVersion)
   end
   if image and version then
-    report:error(schema.place(input, "runtimeVersion"), "runtimeVersion and %s exclude each other: the image is the run-time; leave one",
+    report:error(schema.place(input, "runtimeVersion"), "runtimeVersion and %s exclude each other: the image is the run-time; keep one",
       schema.path(input.masterConfig, "imageUri"))
   end
   if image and input.packageUris then
@@ -194,7 +194,7 @@ function training_input.read(tree, report, options)
                     args = config and config.containerArgs,
                     place = schema.place(input, role.name .. (config and "Config" or "Count")) }
     if config and config.tpuTfVersion then
-      schema.error(report, config, "tpuTfVersion", "is said: flowlua computes on CPUs and NVIDIA's GPUs")
+      schema.error(report, config, "tpuTfVersion", "is set, but flowlua computes on CPUs and NVIDIA's GPUs")
     end
     if tier == "CUSTOM" then check_role(input, role, config, entry, report, lenient) end
     all[#all + 1] = entry

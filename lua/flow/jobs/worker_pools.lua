@@ -42,7 +42,7 @@ end
 local function check_program(report, pool, entry, image)
   local container, package = pool.containerSpec, pool.pythonPackageSpec
   if container and package then
-    report:error(schema.place(pool, "pythonPackageSpec"), "%s and %s exclude each other: leave one",
+    report:error(schema.place(pool, "pythonPackageSpec"), "%s and %s exclude each other: keep one",
       schema.path(pool, "containerSpec"), schema.path(pool, "pythonPackageSpec"))
   elseif not (container or package or image) then
     report:error(schema.place(pool), "%s has neither containerSpec nor pythonPackageSpec: what does it run?", schema.path(pool))
@@ -77,7 +77,7 @@ local function check_machine(report, pool, entry)
   end
   if not machine then return end
   if machine.tpuTopology then
-    schema.error(report, machine, "tpuTopology", "is said: flowlua computes on CPUs and NVIDIA's GPUs")
+    schema.error(report, machine, "tpuTopology", "is set, but flowlua computes on CPUs and NVIDIA's GPUs")
   end
   if machine.acceleratorType == "ACCELERATOR_TYPE_UNSPECIFIED" and not machine.acceleratorCount then return end
   entry.gpu, entry.gpu_count = hardware.check_gpus(report, machine, "acceleratorCount", "acceleratorType", entry.machine, SERVICE)

@@ -75,7 +75,7 @@ local function read_tree(parser, event, name)
     if kind ~= SCALAR then fail(name, event.start_mark, "a key has to be a text") end
     local key, mark = native.string(event.data.scalar.value, event.data.scalar.length), { line = event.start_mark.line,
       column = event.start_mark.column }
-    if map.entries[key] then fail(name, mark, "%q stands here a second time: leave one", key) end
+    if map.entries[key] then fail(name, mark, "%q is given a second time: keep one", key) end
     local value = read(next_event(), 1)
     document.set(map, key, value)
     value.key_place = ("%s:%d"):format(name, tonumber(mark.line) + 1)

@@ -132,7 +132,7 @@ local function read_cross(self, value)
   end
   for _, name in ipairs(cross.feature_names) do
     if not self.features[name] then
-      raise("%s: the cross %s names %q, which is none of the features%s", WHAT, cross.name, tostring(name),
+      raise("%s: the cross %s names %q, which is not one of the features%s", WHAT, cross.name, tostring(name),
         errors.suggestion(tostring(name), self._names))
     end
   end
@@ -343,7 +343,7 @@ local function check_features(self, data)
   end
   for name in pairs(data) do
     if not self.features[name] then
-      raise("%s: %q is none of the features%s", WHAT, tostring(name), errors.suggestion(tostring(name), self._names))
+      raise("%s: %q is not one of the features%s", WHAT, tostring(name), errors.suggestion(tostring(name), self._names))
     end
   end
   for _, name in ipairs(self._names) do

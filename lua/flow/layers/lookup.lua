@@ -372,7 +372,7 @@ local function invert(self, value)
   for i, number in ipairs(numbers) do
     list[i] = self._tokens[number - first + 1] or number == 0 and given.mask_token or given.oov_token
     if list[i] == nil then
-      raise("%s: the number %g at position %d is none of its tokens, and it has no oov_token", title_of(self), number, i)
+      raise("%s: the number %g at position %d is not one of its tokens, and it has no oov_token", title_of(self), number, i)
     end
   end
   local shape = { unpack(value.shape) }

@@ -15,7 +15,7 @@ local Model = models.Model
 
 -- Raises that an object was closed.
 local function refuse(self)
-  raise("%s was closed: it has no weights any more, load or make it again", rawget(self, "_title"))
+  raise("%s is closed and has no weights: load it again, or make a new one", rawget(self, "_title"))
 end
 
 local function nothing() end

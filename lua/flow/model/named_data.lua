@@ -101,7 +101,7 @@ function named.order(model, what, kind, value)
   for name, entry in pairs(value) do
     local position = positions[name]
     if not position then
-      raise("%s: %s has %q, which is none of the %s %s%s", object.title(model), what, tostring(name), kind, table.concat(names, ", "),
+      raise("%s: %s has %q, which is not one of the %s %s%s", object.title(model), what, tostring(name), kind, table.concat(names, ", "),
         errors.suggestion(tostring(name), names))
     end
     list[position] = entry

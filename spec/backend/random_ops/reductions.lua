@@ -61,7 +61,7 @@ local function reduced(s, name, f, dtypes, result, options)
     end
   end
   if options.chooses and nothing and not empty then
-    return { fails = function() return flow[name](x, axes, keepdims) end, message = "nothing to choose from" }
+    return { fails = function() return flow[name](x, axes, keepdims) end, message = "no elements along" }
   end
   return { { flow[name](x, axes, keepdims), arrays.reduce(f, a, set, keepdims), result(dtype), options.scale or 16,
              (options.count or 1) * (4 + a.n) } }
@@ -113,7 +113,7 @@ for name, better in pairs { argmax = function(a, b) return a > b end, argmin = f
         if set[i] then nothing = true else empty = true end
       end
     end
-    if nothing and not empty then return { fails = function() return flow[name](x, axis) end, message = "nothing to choose from" } end
+    if nothing and not empty then return { fails = function() return flow[name](x, axis) end, message = "no elements along" } end
     local checks = { { flow[name](x, axis), arrays.reduce(position_of(better), a, set), "int64", 0, 0 } }
     if name == "argmax" and rank > 0 and axis == rank then
       checks[2] = { x:classes(), arrays.map(function(position) return position - 1 end, checks[1][2]), "int64", 0, 0 }

@@ -250,7 +250,7 @@ local function forget(server, peer)
   work.forget(server, peer)
   if not peer.name or peer.left then return end
   if server.times.waits_for_lost and not peer.chief then server.came[peer.name] = nil end
-  log.warning("ps:%d: the connection to %s has ended; what it was given to do goes to others", server.index, peer.name)
+  log.warning("ps:%d: the connection to %s has ended; its work goes to other workers", server.index, peer.name)
   if peer.chief then server.lost = peer.name end
 end
 
@@ -367,7 +367,7 @@ local function has_ended(server)
   server.since = server.since or os.time()
   local seconds = os.time() - server.since
   if server.lost and seconds >= (times.rejoin_within or 0) then
-    raise("ps:%d: %s was lost: the job has no chief any more", server.index, server.lost)
+    raise("ps:%d: %s was lost, so the job has no chief", server.index, server.lost)
   end
   return server.done and (next(server.peers) == nil and all_came(server) or seconds >= LEAVE_WITHIN)
 end

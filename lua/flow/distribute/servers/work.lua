@@ -200,7 +200,7 @@ function work.reclaim(server, limit)
       if os.time() - scope.since[peer] > limit then
         scope.held[peer], scope.reached[peer], peer.clock = nil, nil, nil
         table.insert(scope.again, item)
-        log.warning("ps:%d: %s has not answered for %d s; what it was given to do goes to others", server.index, peer.name, limit)
+        log.warning("ps:%d: %s has not answered for %d s; its work goes to other workers", server.index, peer.name, limit)
       end
     end
   end

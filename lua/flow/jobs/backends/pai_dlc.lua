@@ -19,7 +19,7 @@ function pai_dlc.check(job, report)
   if options.ecs_spec == "" and (options.cpus == "" or options.memory == "") then
     report:error("", "PAI-DLC has its own machines: --ecs-spec ecs.c6.large, or of a quota --cpus 8 --memory 32Gi")
   elseif options.ecs_spec ~= "" and (options.cpus ~= "" or options.memory ~= "") then
-    report:error("--ecs-spec", "says what --cpus and --memory say: leave one")
+    report:error("--ecs-spec", "says the same as --cpus and --memory: keep one")
   end
   if job.package then
     report:error("--package-path", "PAI-DLC takes code from its sources, --code-source-id, or from the image (--write-dockerfile)")
