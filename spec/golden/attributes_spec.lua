@@ -13,7 +13,7 @@ end
 
 -- What is not here. By library: what belongs to other frameworks, to how Keras computes or saves, or to steps that plans do.
 local MISSING = {
-  layers = set_of [[add_metric call_signature_parameters convert_weight generator input_spec metrics metrics_variables
+  layers = set_of [[add_metric call_signature_parameters convert_weight generator metrics metrics_variables
     quantized_build quantized_call rematerialized_call symbolic_call variable_serialization_spec backend
     quantization_config seed_generator inner_loop finalize_state reset_state
     update_state summary lookup_table token_counts input_idf_weights input_vocabulary input_mean input_variance implementation

@@ -55,7 +55,7 @@ local places = {
     tf = "what scripts call tf is flow itself",
     environ = ENVIRONMENT, os = ENVIRONMENT, setenv = ENVIRONMENT,
     KerasTensor = "flow.Input {...} makes symbolic tensors, flow.is_tensor(x) tells tensors",
-    InputSpec = "a layer written in Lua looks at its inputs in build(shape) and call(x)",
+    InputSpec = "flow.layers.InputSpec { ndim = 3 }",
     Function = "flow.Model { inputs = ..., outputs = ... } is a graph of layers",
     Operation = "ops are functions of tensors, such as flow.relu",
     StatelessScope = "flow.fn(f) traces f and the variables that it reads and writes",

@@ -132,6 +132,7 @@ local FOUND = {
 -- Classes that have another name here, by which the reference knows them.
 local CLASSES = {
   Layer = function() return flow().layers.Layer end,
+  InputSpec = function() return flow().layers.InputSpec end,
   Loss = function() return flow().losses.Loss end,
   Metric = function() return flow().metrics.Metric end,
   Optimizer = function() return flow().optimizers.Optimizer end,

@@ -42,12 +42,19 @@ end
 local MERGING = { add = true, average = true, concatenate = true, dot = true, maximum = true, minimum = true, multiply = true,
   subtract = true }
 
+-- What is no layer, by the modules that have it.
+local BESIDE = { InputSpec = "flow.layers.own.input_spec" }
+
 local define      -- the class of a record
 
 -- Classes are made when they are first named: most programs name few. The name may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
   if IN_LUA[name] then
     rawset(module, name, require(IN_LUA[name])[name])
+    return rawget(module, name)
+  end
+  if BESIDE[name] then
+    rawset(module, name, require(BESIDE[name])[name])
     return rawget(module, name)
   end
   if MERGING[name] then
@@ -216,7 +223,9 @@ end)
 
 signature.names_of(layers, function()
   local names = layers._names_in_lua()
-  for name in pairs(MERGING) do names[#names + 1] = name end
+  for _, beside in ipairs { MERGING, BESIDE } do
+    for name in pairs(beside) do names[#names + 1] = name end
+  end
   for index = 0, C.flow_layer_class_count() - 1 do names[#names + 1] = native.string(C.flow_layer_class_name(index)) end
   table.sort(names)
   return names

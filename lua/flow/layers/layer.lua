@@ -294,6 +294,7 @@ end
 -- A call with several inputs by position or by name (several.lua).
 local function call_several(self, ...)
   local call, training, is_symbolic = several.read(self, ...)
+  if rawget(self, "_input_spec") then require("flow.layers.own.input_spec").check_call(self, call) end
   if is_symbolic then return symbolic.call_several(self, call, training, several) end
   local first_call = not self._built
   several.build(self, call, symbolic.dims)
@@ -312,7 +313,11 @@ local function call_one(self, inputs, options, ...)
       object.title(self), errors.describe(options))
   end
   options = errors.check_options(object.title(self), options, CALL)
-  if symbolic.any(inputs) then return symbolic.call(self, inputs, options) end
+  local check_spec = rawget(self, "_input_spec") and require("flow.layers.own.input_spec").check
+  if symbolic.any(inputs) then
+    if check_spec then check_spec(self, inputs) end
+    return symbolic.call(self, inputs, options)
+  end
   local single, list = is_single(inputs), {}
   if single then
     inputs = ops.operand(inputs, nil, self.name)
@@ -321,6 +326,7 @@ local function call_one(self, inputs, options, ...)
     for i = 1, errors.check_list(object.title(self) .. ": the inputs", inputs) do list[i] = ops.operand(inputs[i], nil, self.name) end
     inputs = list
   end
+  if check_spec then check_spec(self, inputs) end
   local first_call = not self._built
   if first_call then
     local shapes = {}

@@ -12,6 +12,8 @@ return function(Layer)
   function fields.path(self) return self.name end
   function fields.autocast(self) return self._autocasts end
   function fields.supports_jit() return true end
+  function fields.input_spec(self) return require("flow.layers.own.input_spec").of(self) end
+  function Layer.setters.input_spec(self, value) require("flow.layers.own.input_spec").set(self, value) end
   function fields.input_dtype(self) return self.compute_dtype end
   -- The regularizer of the outputs, nil: there is none.
   function fields.activity_regularizer(self)

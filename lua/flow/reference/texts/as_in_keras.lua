@@ -16,6 +16,27 @@ layer.cell: The step of LSTM, GRU and SimpleRNN: its options, the weights, which
   print(layers.LSTM(3).cell.units)      --> 3
 layer.input_dtype: The type to which its inputs are converted.
   print(layers.Dense(2, { dtype = "mixed_float16" }).input_dtype)      --> float16
+layer.input_spec: What it says of its inputs, an InputSpec or a list of them, nil: nothing. Calls on inputs that do not fit are errors.
+  local Twice = layers.Layer:extend "Twice"
+  function Twice:init() self.input_spec = layers.InputSpec { ndim = 2 } end
+  function Twice:call(x) return x * 2 end
+  print((pcall(Twice(), flow.ones { 2, 3, 4 })))      --> false
+flow.layers.InputSpec: What a layer says of an input: the number of its axes, sizes of some, its dtype. -1 or false stand for any size.
+  print(layers.InputSpec { min_ndim = 2, axes = { [-1] = 8 } }.axes[-1])      --> 8
+spec.dtype: The dtype of an input, nil: any.
+  print(layers.InputSpec({ dtype = "int32" }).dtype)      --> int32
+spec.shape: The shape of an input, with -1 or false for any size; nil: not said.
+  print(layers.InputSpec({ shape = { -1, 3 } }).shape[2])      --> 3
+spec.ndim: How many axes an input has, nil: any number.
+  print(layers.InputSpec({ shape = { -1, 3 } }).ndim)      --> 2
+spec.min_ndim: How many axes an input has at least.
+  print(layers.InputSpec({ min_ndim = 2 }).min_ndim)      --> 2
+spec.max_ndim: How many axes an input has at most.
+  print(layers.InputSpec({ max_ndim = 3 }).max_ndim)      --> 3
+spec.name: The name by which a table of inputs has it.
+  print(layers.InputSpec({ name = "age" }).name)      --> age
+spec:get_config: Its options by name, as InputSpec.from_config takes them.
+  print(layers.InputSpec({ ndim = 2 }):get_config().ndim)      --> 2
 layer.path: Its name.
   print(layers.Dense(2, { name = "out" }).path)      --> out
 layer.quantization_mode: int8 where it computes in int8, else nil.
