@@ -114,6 +114,7 @@ local pass = {
   ["flow.keras"] = function(keras)
     keras._above = { flow = flow, ops = ops, image = function() return require "flow.tensor.composed.image" end }
   end,
+  ["flow.utils"] = function(utils) rawset(utils, "_above", { files = function() return require "flow.saving.keras" end }) end,
   ["flow.distribute"] = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,

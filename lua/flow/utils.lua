@@ -29,9 +29,11 @@ for _, name in ipairs { "register_keras_serializable", "custom_object_scope", "C
 end
 
 -- What is in another module is loaded when a script names it.
-local utils = signature.module("flow.utils", nil, function(_, name)
+local utils = signature.module("flow.utils", nil, function(utils, name)
   local place = ELSEWHERE[name]
-  return place and require(place[1])[place[2]] or nil
+  local module = place and require(place[1])
+  if name == "FeatureSpace" then module.above = rawget(utils, "_above") end      -- what writes files
+  return module and module[place[2]] or nil
 end)
 signature.names_of(utils, function()
   return require("flow.names").sorted(ELSEWHERE)

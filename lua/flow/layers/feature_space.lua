@@ -387,10 +387,15 @@ function FeatureSpace:get_encoded_features()
   return self._encoded
 end
 
--- Not supported: a model that begins with the features is what files hold.
+-- Passed here by the room above: files(): saving/feature_space.lua and what writes it.
+local feature_space = { FeatureSpace = FeatureSpace, above = {} }
+
+-- space:save("space.keras"): with all that adapt() has learned. flow.load_model(path) reads it, and so does Keras.
 takes "filepath: path"
-function FeatureSpace:save()
-  raise("%s is not saved by itself: save a model of get_inputs() and get_encoded_features(), which has all of its layers", self.name)
+function FeatureSpace:save(path)
+  if not path:find "%.keras$" then raise("%s: save: %q: the path must end in .keras", self.name, path) end
+  check_adapted(self)
+  feature_space.above.files().save_space(self, require("flow.io").path(path))
 end
 
-return { FeatureSpace = FeatureSpace }
+return feature_space

@@ -153,7 +153,7 @@ for _, class in ipairs { models.Model, models.Sequential, models.Functional } do
 end
 
 -- flow.load_model(path [, { custom_objects = { Scale = Scale }, compile = true, trusted = false }]). Nothing in a file is ever run.
--- trusted: reads layouts of HDF5 that only libhdf5 knows.
+-- trusted: reads layouts of HDF5 that only libhdf5 knows. A file that space:save(path) wrote gives a flow.utils.FeatureSpace.
 takes "path, { custom_objects?: table, compile: boolean = true, trusted: boolean = false, safe_mode: boolean = true }"
 function saving.load_model(path, options)
   path = check_path("load_model", path)
@@ -166,7 +166,8 @@ function saving.load_model(path, options)
     raise("load_model: %q: models are read from .keras files%s", path, path:find("%.h5$") and
       "; a .h5 file of Keras 2 is to be saved again with Keras 3, for weights use model:load_weights" or "")
   end
-  local model = require("flow.saving.keras").load(path, options)
+  local model, is_space = require("flow.saving.keras").load(path, options)
+  if is_space then return model end
   placement.share_new(model.weights)      -- workers may have read different files
   for _, optimizer in ipairs(model:_optimizers()) do placement.share_new(optimizer.variables) end
   return model

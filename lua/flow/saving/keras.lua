@@ -61,11 +61,9 @@ local function add_own_files(archive, place, layer)
   end)
 end
 
--- Writes the model beside `path` and renames.
-function keras.save(model, path, include_optimizer)
-  local text = json.encode(description.of(model))
-  local metadata = json.encode { keras_version = KERAS_VERSION, date_saved = os.date("!%Y-%m-%d@%H:%M:%S"),
-                                 class_names = model.class_names }
+-- Writes what `text`, config.json, describes beside `path` and renames. model: the layers, with the variables.
+local function write(model, path, text, class_names, include_optimizer)
+  local metadata = json.encode { keras_version = KERAS_VERSION, date_saved = os.date("!%Y-%m-%d@%H:%M:%S"), class_names = class_names }
   local writer = tensor_file.writer()
   weights.add(writer, model, include_optimizer)
   check(C.flow_archive_writer_new(path, writer_out))
@@ -80,6 +78,16 @@ function keras.save(model, path, include_optimizer)
   check(C.flow_archive_writer_commit(archive))
   native.close(archive, C.flow_archive_writer_release)
   writer:close()
+end
+
+function keras.save(model, path, include_optimizer)
+  write(model, path, json.encode(description.of(model)), model.class_names, include_optimizer)
+end
+
+-- The same of a flow.utils.FeatureSpace.
+function keras.save_space(space, path)
+  local entry, parts = require("flow.saving.feature_space").describe(space)
+  write(parts, path, json.encode(entry))
 end
 
 -- Writes a .weights.h5 file: the variables of the model and of its optimizer.
@@ -97,16 +105,18 @@ local function member(archive, path, name)
   if C.flow_archive_text(archive, name, text_out, bytes_out) ~= 0 then
     raise("%s is not a .keras file: %s", path, native.string(C.flow_last_error()))
   end
-  return json.decode(native.string(text_out[0], bytes_out[0]), path .. ": " .. name)
+  local text = native.string(text_out[0], bytes_out[0])
+  return json.decode(text, path .. ": " .. name), text
 end
 
--- The contents of config.json and metadata.json.
+-- The contents of config.json and metadata.json, and the text of the first.
 local function read_description(path)
   check(C.flow_archive_open(path, archive_out))
   local archive = native.own(archive_out, C.flow_archive_release)
-  local entry, metadata = member(archive, path, "config.json"), member(archive, path, "metadata.json")
+  local entry, text = member(archive, path, "config.json")
+  local metadata = member(archive, path, "metadata.json")
   native.close(archive, C.flow_archive_release)
-  return entry, metadata
+  return entry, metadata, text
 end
 
 -- Hands a script's layer the files that it wrote.
@@ -158,24 +168,34 @@ local function open_weights(path, name, trusted)
   return tensor_file.open(path, name, { trusted = trusted })
 end
 
--- The model of a description, its variables zero: they are read next.
-local function blank_model(entry, path, options)
+-- What make(...) makes of a description, its variables zero: they are read next.
+local function blank(make, ...)
   C.flow_context_set_blank(native.context, 1)
-  local ok, model = pcall(description.model, entry, path, options)
+  local ok, made, parts = pcall(make, ...)
   C.flow_context_set_blank(native.context, 0)
-  if not ok then error(model, 0) end
-  return model
+  if not ok then error(made, 0) end
+  return made, parts
 end
 
--- options: { custom_objects =, compile = true, trusted = false }.
-function keras.load(path, options)
-  local entry, metadata = read_description(path)
-  local model = blank_model(entry, path, options)
-  rawset(model, "_class_names", check_names(type(metadata) == "table" and metadata.class_names))
+-- Reads the variables and the assets of a model, or of what stands for one.
+local function fill(model, path, options)
   local file = open_weights(path, WEIGHTS, options.trusted)
   weights.read(file, model, true)
   file:close()
   read_assets(model, path)
+end
+
+-- The model of a file, or its FeatureSpace, and whether it is one. options: { custom_objects =, compile = true, trusted = false }.
+function keras.load(path, options)
+  local entry, metadata, text = read_description(path)
+  if type(entry) == "table" and entry.class_name == "FeatureSpace" then
+    local space, parts = blank(require("flow.saving.feature_space").make, entry, text, path, options)
+    fill(parts, path, options)
+    return space, true
+  end
+  local model = blank(description.model, entry, path, options)
+  rawset(model, "_class_names", check_names(type(metadata) == "table" and metadata.class_names))
+  fill(model, path, options)
   return model
 end
 

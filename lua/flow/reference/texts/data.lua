@@ -330,8 +330,11 @@ space:adapt: Learns what the features need to know: vocabularies, means, boundar
   local space = flow.utils.FeatureSpace { features = { x = "float_normalized" } }
   space:adapt { x = { 1, 3 } }
   print(space { x = { 1, 3 } })
-space:save: Not supported: a model of get_inputs() and get_encoded_features() can be saved.
-  print(pcall(function() flow.utils.FeatureSpace({ features = { x = "float" } }):save "space.keras" end))
+space:save: Writes a .keras file with all that adapt has learned; flow.load_model reads it, and so does Keras.
+  local space = flow.utils.FeatureSpace { features = { x = "float_normalized" } }
+  space:adapt { x = { 1, 3 } }
+  space:save "space.keras"
+  print(flow.load_model("space.keras") { x = { 5 } }:item())      --> 3
 space:get_inputs: The features as Inputs of a model, by name.
   print(flow.utils.FeatureSpace({ features = { x = "float" } }):get_inputs().x.shape[2])      --> 1
 space:get_preprocessed_features: What the preprocessors give for these Inputs, by name.
