@@ -156,9 +156,9 @@ local function describe_parameters(entry, record)
 end
 
 -- record.by_name finds a parameter by what Keras calls it, too.
-local owners = setmetatable({}, { __mode = "k" })
-local BY_NAME = { __index = function(by_name, name) return require("flow.errors.keras_names").find(owners[by_name], name) end }
-local function add_keras_names(record) owners[setmetatable(record.by_name, BY_NAME)] = record end
+local function add_keras_names(record)
+  setmetatable(record.by_name, { __index = function(_, name) return require("flow.errors.keras_names").find(record, name) end })
+end
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method =, rest =,
 -- options_by_position = how many of the options may be given by position, too }.

@@ -9,7 +9,7 @@ local errors = require "flow.errors"
 local signature = require "flow.signature"
 
 local raise, namespaces, entries = errors.raise, signature.namespaces, signature.entries
-local pop, register, sort, read, read_named = signature.pop, signature.register, signature.sort, signature.read, signature.read_named
+local pop, register, sort, read, read_named = signature.pop, signature.guarded, signature.sort, signature.read, signature.read_named
 
 -- Raises if the first argument of a class that makes its objects itself is a module: flow.callbacks:History().
 function signature.refuse_colon(class, first)
@@ -122,7 +122,8 @@ function signature.in_class(class, key, f, inherited)
   local first = debug.getlocal(f, 1)
   if key == "init" and text then      -- what its class takes when it is called
     local guarded = signature.guard_method(class.name, class, f, text, nil, reads_itself)
-    entries[class] = signature.entry(class.name, f, text)
+    rawset(class, "made_by", signature.entry(class.name, f, text))
+    entries[class] = class.made_by
     return guarded
   elseif first == "self" or first == "_" then
     return signature.guard_method(class.receiver .. ":" .. key, class, f, text, inherited, reads_itself)

@@ -74,7 +74,7 @@ objects.CustomObjectScope = objects.custom_object_scope
 -- What they take; calls are not guarded, since a class that is first looks like a call with a colon.
 for name, text in pairs { get_registered_name = "obj: any", register_keras_serializable = "package: any = 'Custom', name?: string" } do
   local f = objects[name]
-  signature.entries[f] = signature.entry("flow.utils." .. name, f, text)
+  signature.register(f, signature.entry("flow.utils." .. name, f, text))
 end
 
 -- The function that is registered under a name, or that a scope adds.

@@ -62,7 +62,9 @@ end
 
 ---- records -----------------------------------------------------------------------------------------------------------------
 
-local entries = setmetatable({}, { __mode = "k" })      -- by the guarded function
+-- Entries by the guarded function, or by the class that it makes. Weak in both, since an entry leads to its function: were it kept for the
+-- key alone, a class of a script would stay with all that its methods use. A guard holds its own entry; others are in `kept`.
+local entries, kept = setmetatable({}, { __mode = "kv" }), {}
 signature.entries = entries
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
@@ -210,13 +212,20 @@ function signature.entry(title, f, text)
   return { title = title, f = f, text = text, method = false }
 end
 
+-- The entry of a function of the library that does not hold it itself, for as long as the library is there.
 function signature.register(guarded, entry)
-  entries[guarded] = entry
+  entries[guarded], kept[#kept + 1] = entry, entry
   return guarded
 end
-local register = signature.register
 
--- A function around a guarded one, with its entry.
+-- The entry of a guard, which holds it.
+function signature.guarded(guard, entry)
+  entries[guard] = entry
+  return guard
+end
+local register = signature.guarded
+
+-- A function around a guarded one, which it calls, with its entry.
 function signature.rewrapped(guarded, around)
   if entries[guarded] then register(around, entries[guarded]) end
   return around
