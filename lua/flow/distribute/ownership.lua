@@ -17,11 +17,9 @@ end
 
 -- The first layer with trainable variables that were made elsewhere than at p (false: outside of all scopes), and where.
 local function stranger(layer, p)
-  local built_in = rawget(layer, "_built_in")
-  if built_in ~= nil and built_in ~= p and #layer.trainable_variables > 0 then return layer, built_in end
-  for _, child in ipairs(layer._children) do
-    local found, where = stranger(child, p)
-    if found then return found, where end
+  for _, inside in ipairs(layer:_inside()) do
+    local built_in = rawget(inside, "_built_in")
+    if built_in ~= nil and built_in ~= p and #inside.trainable_variables > 0 then return inside, built_in end
   end
 end
 

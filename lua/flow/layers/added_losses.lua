@@ -84,8 +84,7 @@ end
 -- Forgets what a layer and those inside of it added, before they are called again.
 function penalties.clear(layer)
   if not used then return end
-  rawset(layer, "_added", nil)
-  for _, child in ipairs(layer._children) do penalties.clear(child) end
+  for _, inside in ipairs(layer:_inside()) do rawset(inside, "_added", nil) end
 end
 
 -- Appends what the layer itself has: added losses, but those of a trace that has ended, and regularizers of weights that are trained.

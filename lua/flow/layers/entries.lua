@@ -253,10 +253,11 @@ end
 -- Adds to custom, by name, the classes of a layer and all inside of it that a file does not know by itself: those written in Lua outside of
 -- this library.
 local function add_classes(layer, custom)
-  if not layer._handle or rawget(layer, "_extended") then
-    custom[layer.class_name] = not layers._in_lua(layer.class_name) and object.class_of(layer) or nil
+  for _, inside in ipairs(layer:_inside()) do
+    if not inside._handle or rawget(inside, "_extended") then
+      custom[inside.class_name] = not layers._in_lua(inside.class_name) and object.class_of(inside) or nil
+    end
   end
-  for _, child in ipairs(layer._children) do add_classes(child, custom) end
   return custom
 end
 

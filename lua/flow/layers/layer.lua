@@ -349,6 +349,8 @@ require("flow.layers.own.saving_hooks").install(Layer)
 
 -- All variables in Keras' order: own trainable ones, own others, then those of the layers inside.
 function Layer:_collect(list, seen)
+  if seen[self] then return list end
+  seen[self] = true
   if self._handle then
     for i = 0, C.flow_layer_variable_count(self._handle) - 1 do
       local v = variable.wrap(C.flow_layer_variable(self._handle, i))
@@ -372,7 +374,8 @@ end
 
 -- Variables that training changes: none under a layer with trainable = false. asks_inside: its children go by their own flags.
 function Layer:_collect_trainable(list, seen, asks_inside)
-  if not self._trainable and not asks_inside then return list end
+  if not self._trainable and not asks_inside or seen[self] then return list end
+  seen[self] = true
   local own = {}
   if self._handle and self._trainable then
     for i = 0, C.flow_layer_variable_count(self._handle) - 1 do own[#own + 1] = variable.wrap(C.flow_layer_variable(self._handle, i)) end
@@ -450,23 +453,26 @@ end
 -- Also of all layers inside. trainable_version tells compiled models that their steps have to be made again.
 function Layer.setters.trainable(self, value)
   if type(value) ~= "boolean" then raise("%s: trainable is true or false, got %s", object.title(self), errors.describe(value)) end
-  rawset(self, "_trainable", value)
-  if self._handle then C.flow_layer_set_trainable(self._handle, value and 1 or 0) end
-  for _, child in ipairs(self._children) do child.trainable = value end
+  for _, layer in ipairs(self:_inside()) do
+    rawset(layer, "_trainable", value)
+    if layer._handle then C.flow_layer_set_trainable(layer._handle, value and 1 or 0) end
+  end
   variable.trainable_version = variable.trainable_version + 1
 end
 
 -- What training may change, as text: equal for equal sets. Layers count as well: BatchNormalization runs differently.
-function Layer:_trainable_text(parts)
-  parts[#parts + 1] = self._trainable and "+" or "-"
-  for i = 0, (self._handle and C.flow_layer_variable_count(self._handle) or 0) - 1 do
-    parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(self._handle, i)) ~= 0 and "1" or "0"
+function Layer:_trainable_text()
+  local parts = {}
+  for _, layer in ipairs(self:_inside()) do
+    parts[#parts + 1] = layer._trainable and "+" or "-"
+    for i = 0, (layer._handle and C.flow_layer_variable_count(layer._handle) or 0) - 1 do
+      parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(layer._handle, i)) ~= 0 and "1" or "0"
+    end
+    for _, v in ipairs(layer._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
+    if rawget(layer, "_changes") then parts[#parts + 1] = ("c%d"):format(layer._changes) end
+    if rawget(layer, "_quantized") then parts[#parts + 1] = "q" .. layer._quantized end
   end
-  for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
-  if rawget(self, "_changes") then parts[#parts + 1] = ("c%d"):format(self._changes) end
-  if rawget(self, "_quantized") then parts[#parts + 1] = "q" .. self._quantized end
-  for _, child in ipairs(self._children) do child:_trainable_text(parts) end
-  return parts
+  return table.concat(parts)
 end
 
 -- Its config as Keras' (of models: saving/init.lua). Of a class written in Lua: the plain values among its fields.

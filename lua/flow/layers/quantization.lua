@@ -41,12 +41,9 @@ function quantization.get(layer)
 end
 
 -- Every layer of the library inside a layer or model, itself as well, each once, from the outer to the inner.
-function quantization.layers(layer, list, seen)
-  list, seen = list or {}, seen or {}
-  if seen[layer] then return list end
-  seen[layer] = true
-  if layer._handle then list[#list + 1] = layer end
-  for _, child in ipairs(layer._children) do quantization.layers(child, list, seen) end
+function quantization.layers(layer)
+  local list = {}
+  for _, inside in ipairs(layer:_inside()) do list[#list + 1] = inside._handle and inside or nil end
   return list
 end
 

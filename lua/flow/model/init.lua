@@ -33,6 +33,7 @@ local Model = object.open(object.class("Model", Layer, "model"))
 local Functional = object.hide(object.class("Functional", Model))
 local Sequential = object.class("Sequential", Model)
 local models = { Model = Model, Functional = Functional, Sequential = Sequential }
+Sequential._takes_layers = false      -- its layers are those of its list alone, as in Keras
 
 ---- common ---------------------------------------------------------------------------------------------------------------------
 
@@ -112,10 +113,10 @@ function Model.fields.distribute_strategy(self)
   return p and p.strategy or require("flow.distribute").get_strategy()
 end
 
--- Operations on symbolic tensors are not among the layers, as in Keras.
+-- Operations on symbolic tensors are not among the layers, nor what a model of a graph has in its fields besides, as in Keras.
 function Model.fields.layers(self)
   local list = {}
-  for _, layer in ipairs(self._children) do
+  for _, layer in ipairs(not object.is(self, Sequential) and rawget(self, "_graph_layers") or self._children) do
     if not rawget(layer, "_operation") then list[#list + 1] = layer end
   end
   return list

@@ -31,7 +31,7 @@ local out_plan, out_instance = native.out("flow_plan"), native.out("flow_instanc
 -- The model's part of a signature: which layers and variables are trainable, computed again after a change.
 local function trainable_text(model)
   if rawget(model, "_trainable_version") ~= variable.trainable_version then
-    rawset(model, "_trainable_signature", table.concat(model:_trainable_text {}))
+    rawset(model, "_trainable_signature", model:_trainable_text())
     rawset(model, "_trainable_version", variable.trainable_version)
   end
   return model._trainable_signature

@@ -2,7 +2,8 @@
 -- depth, are parts of it. Entries that a list gets after it was assigned are, too: self.blocks = {}, then self.blocks[1] = layers.Dense(8).
 --
 -- _children and _own are lists of a layer. Of one that has tables in its fields they are computed fields: the tables are looked through
--- whenever the parts are asked for.
+-- whenever the parts are asked for. A layer is no part of itself, but two layers may be parts of each other, as when both know the
+-- table of a game that has both: what goes through a layer and all inside of it takes layer:_inside(), or remembers where it was.
 
 local object = require "flow.object"
 local variable = require "flow.tensor.variable"
@@ -54,6 +55,13 @@ function contents.objects(value, class)
   return list
 end
 
+local function add_inside(layer, list, seen)
+  if seen[layer] then return list end
+  seen[layer], list[#list + 1] = true, layer
+  for _, child in ipairs(layer._children) do add_inside(child, list, seen) end
+  return list
+end
+
 local function position_of(list, value)
   for i = 1, #list do
     if list[i] == value then return i end
@@ -72,8 +80,11 @@ end
 
 -- Adds to the class Layer what sees assignments and keeps the lists. Called once.
 local function install(Layer)
-  local function add(children, own, value)
-    if object.is(value, Layer) then add_once(children, value)
+  Layer._takes_layers = true      -- false, of a class: layers in the fields of its objects are no parts of them
+  local function add(self, children, own, value)
+    if value == self then return end
+    if object.is(value, Layer) then
+      if self._takes_layers then add_once(children, value) end
     elseif variable.is_variable(value) then add_once(own, value) end
   end
 
@@ -81,7 +92,7 @@ local function install(Layer)
   local function parts(self)
     local kept = rawget(self, "_kept")
     for _, container in ipairs(kept.containers) do
-      each_object(container, function(value) add(kept._children, kept._own, value) end, {})
+      each_object(container, function(value) add(self, kept._children, kept._own, value) end, {})
     end
     return kept
   end
@@ -99,6 +110,9 @@ local function install(Layer)
     end
     kept.containers[#kept.containers + 1] = container
   end
+
+  -- The layer and all layers inside of it, each once, an outer one before those inside of it.
+  function Layer:_inside() return add_inside(self, {}, {}) end
 
   -- Sees assignments to fields; what stood there before leaves, unless another field has it.
   function Layer:_assigned(_, value, before)
@@ -120,13 +134,13 @@ local function install(Layer)
       for _, entry in pairs(self._assignments) do
         if not is_container(entry) then
           for _, gone in ipairs(left) do
-            if gone == entry then add(children, own, entry) end
+            if gone == entry then add(self, children, own, entry) end
           end
         end
       end
     end
     if type(value) ~= "table" then return end
-    if is_container(value) then keep(self, value) else add(children, own, value) end
+    if is_container(value) then keep(self, value) else add(self, children, own, value) end
   end
 end
 

@@ -14,24 +14,22 @@ end
 
 -- Whether the layer, or one inside of it, keeps states.
 function states.kept(layer)
-  if is_stateful(layer) then return true end
-  for _, child in ipairs(layer._children) do
-    if states.kept(child) then return true end
+  for _, inside in ipairs(layer:_inside()) do
+    if is_stateful(inside) then return true end
   end
   return false
 end
 
--- Those of the layer and of the layers inside, as variables, appended to list; none before the first call.
-function states.list(layer, list, seen)
-  list, seen = list or {}, seen or {}
-  if seen[layer] then return list end
-  seen[layer] = true
-  for i = 0, layer._handle and C.flow_layer_state_count(layer._handle) - 1 or -1 do
-    local pointer = C.flow_layer_state(layer._handle, i)
-    if pointer ~= nil then list[#list + 1] = variable.wrap(pointer) end
+-- Those of the layer and of the layers inside, as variables; none before the first call.
+function states.list(layer)
+  local list = {}
+  for _, inside in ipairs(layer:_inside()) do
+    for i = 0, inside._handle and C.flow_layer_state_count(inside._handle) - 1 or -1 do
+      local pointer = C.flow_layer_state(inside._handle, i)
+      if pointer ~= nil then list[#list + 1] = variable.wrap(pointer) end
+    end
+    for _, v in ipairs(rawget(inside, "_kept_states") or {}) do list[#list + 1] = v end      -- of RNN
   end
-  for _, v in ipairs(rawget(layer, "_kept_states") or {}) do list[#list + 1] = v end      -- of RNN
-  for _, child in ipairs(layer._children) do states.list(child, list, seen) end
   return list
 end
 

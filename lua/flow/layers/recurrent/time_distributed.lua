@@ -54,7 +54,9 @@ end
 local ARITHMETIC = { [ops.add] = true, [ops.sub] = true, [ops.mul] = true, [ops.div] = true, [ops.neg] = true, [ops.pow] = true }
 
 -- Whether a layer computes each row by itself, and what it adds to the loss, too.
-local function is_by_rows(layer, training)
+local function is_by_rows(layer, training, seen)
+  if seen[layer] then return true end      -- it is being looked at
+  seen[layer] = true
   if layer:_keeps_states() then return false end
   if layer._handle and not rawget(layer, "_own_call") then
     for i = 0, training and layer._trainable and C.flow_layer_variable_count(layer._handle) - 1 or -1 do
@@ -68,7 +70,8 @@ local function is_by_rows(layer, training)
   local is_ours = layers._in_lua(layer.class_name) == object.class_of(layer) and not layer._on_host
   if not is_ours and not rawget(layer, "_order") then return false end      -- written in Lua
   for _, child in ipairs(layer._children) do
-    if child._activity or not is_by_rows(child, training) then return false end      -- what each step adds is divided by the batch's rows
+    -- What each step adds is divided by the batch's rows.
+    if child._activity or not is_by_rows(child, training, seen) then return false end
   end
   return #layer._children > 0
 end
@@ -166,7 +169,7 @@ function TimeDistributed:call(x, ...)
   if mask then check_mask(self, mask, dims) end
   if training == nil then training = scopes.own().training end
   if dims[2] < 1 then raise("%s: input has shape %s, expected one step or more", object.title(self), symbolic.shape_text(dims)) end
-  return (is_by_rows(self.layer, training) and together or one_by_one)(self, x, mask, training, dims)
+  return (is_by_rows(self.layer, training, {}) and together or one_by_one)(self, x, mask, training, dims)
 end
 
 function TimeDistributed:build(shape)
