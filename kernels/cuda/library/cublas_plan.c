@@ -3,12 +3,19 @@
 #include "cuda/library/cublas_plan.h"
 
 #include <string.h>
+#include "cuda/library/cublas_trial.h"
 #include "cuda/library/library_plans.h"
 #include "cuda/library/plan_cache.h"
+#include "cuda/library/plan_trial.h"
 
 enum { MOST_DEVICES = 64 };
 /* What NVIDIA recommends for Hopper; without room there is no splitting of k, which narrow products live on. */
 static const size_t most_workspace = (size_t)32 << 20;
+
+size_t flow_cublas_workspace(const flow_library_product *p)
+{
+  return p->alignment < FLOW_LIBRARY_ALIGNMENT ? 0 : most_workspace;
+}
 
 typedef struct plan_key { int64_t device; flow_library_product product; } plan_key;
 
@@ -73,7 +80,7 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
   cublasLtEpilogue_t epilogue = p->bias ? p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
                                         : p->relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
   uint32_t alignment = (uint32_t)p->alignment;
-  size_t workspace = p->alignment < FLOW_LIBRARY_ALIGNMENT ? 0 : most_workspace;
+  size_t workspace = flow_cublas_workspace(p);
   /* Partial sums in float32, added in their own order: no sums in 16 bits. */
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   FLOW_TRY(check(blas, blas->cublasLtMatmulDescCreate(&out->product, compute, CUDA_R_32F), "a product is refused"));
@@ -124,8 +131,27 @@ static flow_status open_device(const flow_cublaslt *blas, int device, cublasLtHa
   return status;
 }
 
-/* Asks for one algorithm, the one that the library expects to be the fastest. It is the same for the same key in every process with the
- * same library and device, so that results repeat; nothing is measured. */
+/* Asks for the algorithms that the library expects to be the fastest, from the best on, and takes the first one that it can run; it is the
+ * same for the same key in every process with the same library and device, so that results repeat. Where several are asked for, they are
+ * timed, once, and the fastest is kept (plan_trial.h). */
+static flow_status choose(const flow_cublaslt *blas, cublasLtHandle_t handle, const plan_key *wanted, const flow_cublas_product *p,
+                          cublasLtMatmulHeuristicResult_t *out)
+{
+  cublasLtMatmulHeuristicResult_t found[FLOW_PLAN_TRIALS];
+  const int most = flow_plan_trials(wanted->product.exact), device = (int)wanted->device;
+  int named = 0, count = 0;
+  if (most > 1 && flow_cublas_algorithm_read(blas, handle, &wanted->product, p, device, out)) return FLOW_OK;
+  memset(found, 0, sizeof found);
+  FLOW_TRY(check(blas, blas->cublasLtMatmulAlgoGetHeuristic(handle, p->product, p->a, p->b, p->c, p->c, p->preference, most, found, &named),
+                 "no algorithm for a product"));
+  for (int i = 0; i < named; i++)
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) found[count++] = found[i];
+  if (count == 0) return flow_fail(FLOW_UNSUPPORTED, "cuBLASLt has no algorithm for a product");
+  *out = found[flow_cublas_trial(blas, handle, &wanted->product, p, found, count)];
+  if (most > 1) flow_cublas_algorithm_write(blas, &wanted->product, device, &out->algo);
+  return FLOW_OK;
+}
+
 static flow_status make_plan(const void *key, void *plan)
 {
   const plan_key *wanted = key;
@@ -133,8 +159,6 @@ static flow_status make_plan(const void *key, void *plan)
   const flow_cublaslt *blas = flow_cuda_cublaslt();
   cublasLtHandle_t handle;
   cublasLtMatmulHeuristicResult_t best;
-  int count = 0;
-  memset(&best, 0, sizeof best);
   if (!blas) return flow_fail(FLOW_UNSUPPORTED, "cuBLASLt is not there");
   FLOW_TRY(open_device(blas, (int)wanted->device, &handle));
   FLOW_TRY(flow_cublas_describe(blas, &wanted->product, &made->product));
@@ -142,13 +166,7 @@ static flow_status make_plan(const void *key, void *plan)
   const void *bias = (const void *)(uintptr_t)wanted->product.alignment;
   flow_status status = FLOW_OK;
   if (wanted->product.bias) status = set(blas, made->product.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
-  if (status == FLOW_OK) {
-    const flow_cublas_product *p = &made->product;
-    status = check(blas, blas->cublasLtMatmulAlgoGetHeuristic(handle, p->product, p->a, p->b, p->c, p->c, p->preference, 1, &best, &count),
-                   "no algorithm for a product");
-  }
-  if (status == FLOW_OK && (count < 1 || best.state != CUBLAS_STATUS_SUCCESS))
-    status = flow_fail(FLOW_UNSUPPORTED, "cuBLASLt has no algorithm for a product");
+  if (status == FLOW_OK) status = choose(blas, handle, wanted, &made->product, &best);
   if (status != FLOW_OK) {
     flow_cublas_release(blas, &made->product);
     return status;

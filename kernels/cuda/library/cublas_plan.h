@@ -12,6 +12,8 @@ typedef struct flow_cublas_product {
 } flow_cublas_product;
 
 flow_status flow_cublas_describe(const flow_cublaslt *blas, const flow_library_product *product, flow_cublas_product *out);
+/* Bytes that an algorithm may ask for: none where operands may begin anywhere, so that there always is enough. */
+size_t      flow_cublas_workspace(const flow_library_product *product);
 void        flow_cublas_release(const flow_cublaslt *blas, flow_cublas_product *product);
 
 #endif

@@ -2,20 +2,16 @@
 #include "cuda/library/cudnn_trial.h"
 
 #include <pthread.h>
+#include "cuda/library/plan_stage.h"
 #include "cuda/library/plan_trial.h"
 #include "tensor/tensor.h"
-
-/* REPEATS: runs that are timed together, since one may take less than events can tell. BYTE: what operands are filled with; as a float of
- * 16 or 32 bits it is near 0.01 or 1, and zeros would be faster than numbers are. */
-enum { REPEATS = 4, OPERANDS = 7, ALIGNMENT = 256, BYTE = 0x3c };
 
 typedef struct trial {
   const flow_cudnn_device *device;
   const flow_cudnn_names *names;
   const flow_cudnn_plan *plans;
   flow_library_operands operands;
-  cudaStream_t stream;
-  cudaEvent_t begin, end;
+  flow_plan_stage stage;
 } trial;
 
 cudnnStatus_t flow_cudnn_pack(const flow_cudnn *cudnn, const flow_cudnn_names *names, const flow_library_operands *operands,
@@ -49,29 +45,18 @@ cudnnStatus_t flow_cudnn_pack(const flow_cudnn *cudnn, const flow_cudnn_names *n
   return status;
 }
 
-/* Takes memory for all operands and the largest workspace, one after the other in *block. 0: there is not enough. */
-static int take_memory(trial *t, const flow_library_convolution *c, int count, char **block)
+/* A stage with memory for all operands and the largest workspace. */
+static int open_stage(trial *t, const flow_library_convolution *c, int count)
 {
-  int64_t size = flow_dtype_size(c->dtype), workspace = 0, total = 0;
+  int64_t size = flow_dtype_size(c->dtype), workspace = 0;
   int64_t x = c->images * c->in[0] * c->in[1] * c->channels_in, y = c->images * c->out[0] * c->out[1] * c->channels_out;
   int64_t w = c->channels_out * c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups);
   for (int p = 0; p < count; p++)
     if (t->plans[p].workspace > workspace) workspace = t->plans[p].workspace;
-  const int64_t bytes[OPERANDS + 1] = { x * size, w * size, y * size,           c->channels_out * size,
-                                        x * size, x * size, c->channels_in * 4, workspace };
-  char *at[OPERANDS + 1];
-  for (int i = 0; i <= OPERANDS; i++) total += (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  void *memory;
-  if (cudaMalloc(&memory, (size_t)total) != cudaSuccess) {
-    cudaGetLastError(); /* forgotten: nothing has failed */
-    return 0;
-  }
-  *block = memory;
-  total = 0;
-  for (int i = 0; i <= OPERANDS; i++) {
-    at[i] = *block + total;
-    total += (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  }
+  const int64_t bytes[FLOW_PLAN_OPERANDS] = { x * size, w * size, y * size,           c->channels_out * size,
+                                              x * size, x * size, c->channels_in * 4, workspace };
+  void *at[FLOW_PLAN_OPERANDS];
+  if (!flow_plan_stage_open(&t->stage, bytes, at)) return 0;
   int forward = c->direction == FLOW_LIBRARY_FORWARD, data = c->direction == FLOW_LIBRARY_DATA;
   t->operands = (flow_library_operands){
     .first = data ? at[2] : at[0],
@@ -82,21 +67,21 @@ static int take_memory(trial *t, const flow_library_convolution *c, int count, c
     .bias = at[3],
     .addend = at[4],
     .relu = at[5],
-    .sums = (float *)at[6],
+    .sums = at[6],
     .workspace = at[7]
   };
-  return cudaMemsetAsync(*block, BYTE, (size_t)total, t->stream) == cudaSuccess;
+  return 1;
 }
 
 static cudnnStatus_t enqueue(const trial *t, const flow_cudnn_plan *plan, cudnnBackendDescriptor_t packed)
 {
   const flow_cudnn *cudnn = t->device->cudnn;
   pthread_mutex_lock(t->device->busy);
-  cudnnStatus_t status = cudnn->cudnnSetStream(t->device->handle, t->stream);
-  if (status == CUDNN_STATUS_SUCCESS && cudaEventRecord(t->begin, t->stream) != cudaSuccess) status = CUDNN_STATUS_EXECUTION_FAILED;
-  for (int i = 0; i < REPEATS && status == CUDNN_STATUS_SUCCESS; i++)
+  cudnnStatus_t status = cudnn->cudnnSetStream(t->device->handle, t->stage.stream);
+  if (status == CUDNN_STATUS_SUCCESS && !flow_plan_stage_begin(&t->stage)) status = CUDNN_STATUS_EXECUTION_FAILED;
+  for (int i = 0; i < FLOW_PLAN_REPEATS && status == CUDNN_STATUS_SUCCESS; i++)
     status = cudnn->cudnnBackendExecute(t->device->handle, plan->descriptor, packed);
-  if (status == CUDNN_STATUS_SUCCESS && cudaEventRecord(t->end, t->stream) != cudaSuccess) status = CUDNN_STATUS_EXECUTION_FAILED;
+  if (status == CUDNN_STATUS_SUCCESS && !flow_plan_stage_end(&t->stage)) status = CUDNN_STATUS_EXECUTION_FAILED;
   pthread_mutex_unlock(t->device->busy);
   return status;
 }
@@ -111,28 +96,15 @@ static flow_status run(void *state, int plan, float *milliseconds)
   if (status == CUDNN_STATUS_SUCCESS) status = enqueue(t, &t->plans[plan], packed);
   if (packed) cudnn->cudnnBackendDestroyDescriptor(packed);
   if (status != CUDNN_STATUS_SUCCESS) return flow_fail(FLOW_UNSUPPORTED, "cuDNN cannot run a plan on trial");
-  cudaError_t error = cudaEventSynchronize(t->end);
-  if (error == cudaSuccess) error = cudaEventElapsedTime(milliseconds, t->begin, t->end);
-  return error == cudaSuccess ? FLOW_OK : flow_fail(FLOW_UNSUPPORTED, "a plan on trial failed: %s", cudaGetErrorString(error));
+  return flow_plan_stage_time(&t->stage, milliseconds);
 }
 
 int flow_cudnn_trial(const flow_cudnn_device *device, const flow_library_convolution *convolution, const flow_cudnn_names *names,
                      const flow_cudnn_plan *plans, int count)
 {
-  static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
   trial t = { .device = device, .names = names, .plans = plans };
-  char *block = NULL;
-  int chosen = 0;
-  if (!device->handle || count <= 1) return 0;
-  pthread_mutex_lock(&one_at_a_time);
-  int ready = cudaStreamCreateWithFlags(&t.stream, cudaStreamNonBlocking) == cudaSuccess && cudaEventCreate(&t.begin) == cudaSuccess &&
-              cudaEventCreate(&t.end) == cudaSuccess && take_memory(&t, convolution, count, &block);
-  if (ready) chosen = flow_plan_fastest(count, run, &t);
-  if (t.stream) cudaStreamSynchronize(t.stream);
-  if (block) cudaFree(block);
-  if (t.begin) cudaEventDestroy(t.begin);
-  if (t.end) cudaEventDestroy(t.end);
-  if (t.stream) cudaStreamDestroy(t.stream);
-  pthread_mutex_unlock(&one_at_a_time);
+  if (!device->handle || count <= 1 || !open_stage(&t, convolution, count)) return 0;
+  int chosen = flow_plan_fastest(count, run, &t);
+  flow_plan_stage_close(&t.stage);
   return chosen;
 }

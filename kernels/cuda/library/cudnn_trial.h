@@ -5,7 +5,7 @@
 #include "cuda/library/cudnn_plan.h"
 
 /* The number of the fastest of `count` plans. Operands are memory of its own for the time, as large as the formula says; 0 where there is
- * not enough. The device has a handle, and is the thread's current one; no other trial goes on there meanwhile. Not while recording. */
+ * not enough. The device has a handle, and is the thread's current one. */
 int flow_cudnn_trial(const flow_cudnn_device *device, const flow_library_convolution *convolution, const flow_cudnn_names *names,
                      const flow_cudnn_plan *plans, int count);
 

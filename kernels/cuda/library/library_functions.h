@@ -18,7 +18,7 @@
   X(cublasLtMatrixLayoutCreate) X(cublasLtMatrixLayoutDestroy) X(cublasLtMatrixLayoutSetAttribute)                                  \
   X(cublasLtMatrixLayoutGetAttribute) X(cublasLtMatmulPreferenceCreate) X(cublasLtMatmulPreferenceDestroy)                          \
   X(cublasLtMatmulPreferenceSetAttribute) X(cublasLtMatmulAlgoGetHeuristic) X(cublasLtMatmulAlgoConfigGetAttribute)                 \
-  X(cublasLtMatmulAlgoCapGetAttribute) X(cublasLtMatmul)
+  X(cublasLtMatmulAlgoCapGetAttribute) X(cublasLtMatmulAlgoCheck) X(cublasLtMatmul)
 
 #define FLOW_LIBRARY_MEMBER(name) __typeof__(&name) name;
 typedef struct flow_cudnn { FLOW_CUDNN_FUNCTIONS(FLOW_LIBRARY_MEMBER) } flow_cudnn;

@@ -1,5 +1,5 @@
-/* plan_store.h: plans as texts in files, so that the next process need not search for them: in $FLOW_CACHE/cudnn, else
- * $XDG_CACHE_HOME/flowlua/cudnn, else ~/.cache/flowlua/cudnn. An empty FLOW_CACHE: nothing is kept.
+/* plan_store.h: plans of cuDNN and cuBLASLt as texts in files, so that the next process need not search for them: in
+ * $FLOW_CACHE/cudnn, else $XDG_CACHE_HOME/flowlua/cudnn, else ~/.cache/flowlua/cudnn. An empty FLOW_CACHE: nothing is kept.
  *
  * A store only saves time: where it cannot be read or written, plans are searched for as if there were none. A file is written beside its
  * name and renamed; it holds its key, its length and a checksum, and is as good as missing where one of them is wrong. The folder keeps

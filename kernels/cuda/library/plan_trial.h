@@ -1,9 +1,9 @@
 /* plan_trial.h: which of several plans of the same formula a device runs fastest.
  *
- * cuDNN orders its plans by a model of their speed, and the first one is what runs: so two machines of a kind take the same, and the bits
- * of a run follow from its inputs, seeds, rows and the kind of device. With FLOW_CUDA_TUNE=1 the first FLOW_PLAN_TRIALS plans are run
- * once, and the fastest is kept on disk (plan_store.h). Times vary, and plans may round differently, so the bits of such runs follow from
- * what was kept, too: nothing does that unless it is asked for, results that are to be exact are never tuned, and
+ * cuDNN and cuBLASLt order plans by a model of their speed, and the first one is what runs: so two machines of a kind take the same, and
+ * the bits of a run follow from its inputs, seeds, rows and the kind of device. With FLOW_CUDA_TUNE=1 the first FLOW_PLAN_TRIALS plans are
+ * run once, and the fastest is kept on disk (plan_store.h). Times vary, and plans may round differently, so the bits of such runs follow
+ * from what was kept, too: nothing does that unless it is asked for, results that are to be exact are never tuned, and
  * flow.config.enable_op_determinism refuses it. Texts of tuned plans have keys of their own, so that a later run without the variable is
  * as before. */
 #ifndef FLOW_CUDA_LIBRARY_PLAN_TRIAL_H
