@@ -199,8 +199,8 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
 flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                        const flow_attributes *attributes, flow_tensor **outputs)
 {
-  FLOW_NEED(context);
   FLOW_DEFAULT_FLOATS;
+  FLOW_NEED(context);
   if (op < 0 || op >= FLOW_OP_COUNT) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no op number %d", op);
   const flow_op_record *record = flow_op(op);
   if (input_count < record->min_inputs || input_count > record->max_inputs)

@@ -226,10 +226,10 @@ flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_ten
                                 int target_count, flow_tensor *const *tensors, flow_variable *const *variables, int count,
                                 flow_tensor **out)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, tape);
   if (target_count > 0) FLOW_NEED(targets);
   if (count > 0) FLOW_NEED(out);
-  FLOW_DEFAULT_FLOATS;
   for (int i = 0; i < target_count; i++) FLOW_TRY(check_target(targets[i], output_gradients ? output_gradients[i] : NULL));
   if (tape->traced && flow_context_trace(context) != tape->graph)
     return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced "

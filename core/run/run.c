@@ -235,9 +235,9 @@ static flow_status make_contiguous(const flow_instance *instance, flow_tensor *c
 /* outputs NULL: nothing is copied; then the run is for its effects. Inputs may have any strides and be anywhere. */
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, instance);
   if (count > 0) FLOW_NEED(inputs);
-  FLOW_DEFAULT_FLOATS;
   flow_tensor *few[FLOW_MAX_OPERANDS] = { NULL }, **contiguous = few;
   size_t bytes = 0;
   for (int i = 0; outputs && i < instance->plan->output_count; i++) outputs[i] = NULL;
@@ -280,9 +280,9 @@ static flow_status check_rows(const flow_instance *instance, flow_tensor *const 
 flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    const flow_tensor *order, double first, double rows)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, instance);
   if (count > 0) FLOW_NEED(inputs);
-  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check_rows(instance, inputs, count, first, rows));
   FLOW_TRY(begin_run(context, instance->set, inputs, count, order, (int64_t)first, (int64_t)rows, 0, NULL));
   flow_status status = execute(instance->set);
@@ -307,9 +307,9 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
 flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                       const flow_tensor *order, double first, double rows, double size, double *done)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, instance, done);
   if (count > 0) FLOW_NEED(inputs);
-  FLOW_DEFAULT_FLOATS;
   const flow_scalars before = instance->run->given;
   *done = 0;
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
@@ -371,9 +371,9 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
 flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, instance, outputs);
   if (count > 0) FLOW_NEED(inputs);
-  FLOW_DEFAULT_FLOATS;
   flow_replica_set *set = instance->set;
   void *block;
   int all = set->count * count;

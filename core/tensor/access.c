@@ -102,8 +102,8 @@ static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow
 
 flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
 {
-  FLOW_NEED(out);
   FLOW_DEFAULT_FLOATS;
+  FLOW_NEED(out);
   *out = NULL;
   if (!(count >= 0) || count > 0x1p53 || count != floor(count)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "arange of %g elements: the count must be a whole number from 0", count);

@@ -187,8 +187,8 @@ const char *flow_schedule_class(const flow_schedule *schedule) { return schedule
 /* volatile: the rate is rounded to float32, as the op does it, whatever the compiler keeps in wider registers. */
 double flow_schedule_value(const flow_schedule *schedule, double step)
 {
-  if (!schedule) return 0;
   FLOW_DEFAULT_FLOATS;
+  if (!schedule) return 0;
   const flow_tensor *parameters = schedule->parameters;
   volatile float rate = (float)schedule->class->formula((const double *)(const void *)parameters->data, parameters->shape[0], step);
   return rate;

@@ -364,9 +364,9 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
 flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                               flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, optimizer, out);
   if (count > 0) FLOW_NEED(gradients, variables);
-  FLOW_DEFAULT_FLOATS;
   void *block;
   FLOW_TRY(check(optimizer, rate, gradients, variables, count));
   if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
@@ -484,9 +484,9 @@ flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optim
 flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, optimizer);
   if (count > 0) FLOW_NEED(gradients, variables);
-  FLOW_DEFAULT_FLOATS;
   pending *all;
   if (!optimizer->layout && !optimizer->class->formula)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: its updates are made by the program that defines it (flow_update_begin)",
