@@ -83,6 +83,26 @@ describe("fit over a Dataset", function()
     assert.same({ 2.5 }, linear():fit(ds, how).history.val_loss)
   end)
 
+  it("begins the data again after an epoch that took all batches of a known number, as Keras does", function()
+    local function losses(ds, steps, epochs)
+      local batches, history = {}, nil
+      local count = flow.callbacks.LambdaCallback { on_train_batch_end = function(batch) batches[#batches + 1] = batch end }
+      local text = warned(function()
+        history = linear():fit(ds, { steps_per_epoch = steps, epochs = epochs, verbose = 0, callbacks = { count } }).history
+      end)
+      return table.concat(batches), history.loss, text ~= ""
+    end
+    local pairs_of_rows = Dataset.from_tensor_slices { x[{ { 1, 4 } }], y[{ { 1, 4 } }] }:batch(2)
+    local first, second = 2.5, 12.5
+    local function same(batches, expected, warns, steps)
+      local ran, loss, has_warned = losses(pairs_of_rows, steps, #expected)
+      assert.same({ batches, expected, warns }, { ran, loss, has_warned })
+    end
+    same("000", { first, second, first }, false, 1)
+    same("010101", { 7.5, 7.5, 7.5 }, false, 2)
+    same("0101", { 7.5, 7.5 }, true, 5)
+  end)
+
   it("learns the number of batches on the way", function()
     local ds = Dataset.from_generator(function()
       local i = 0

@@ -214,9 +214,13 @@ function Feed:set_state(state)
   self.rows = state.rows
 end
 
--- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given.
-function Feed:begin_epoch()
-  if not self.limit or self.ended then self:restart() end
+-- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given and some are left. epochs: how
+-- many were before it. Returns whether it is known that the data has fewer batches than were asked for.
+function Feed:begin_epoch(epochs)
+  local most, known = self.limit, not self.own and self.dataset:cardinality() or data.UNKNOWN_CARDINALITY
+  local is_short = most ~= nil and known >= 0 and known < most
+  if not most or self.ended or is_short or known > 0 and epochs * most % known == 0 then self:restart() end
+  return is_short
 end
 
 -- Called when an epoch begins: counts batches from now on. exchange(text) returns the texts of all workers, in their order.

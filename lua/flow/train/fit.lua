@@ -188,10 +188,13 @@ local function warn_of_end()
     "`steps_per_epoch * epochs` batches.")
 end
 
--- The first batch of an epoch: with steps_per_epoch the one after the last of the epoch before, as in Keras.
-local function begin_epoch(pass)
+-- The first batch of an epoch: with steps_per_epoch the one after the last of the epoch before, as in Keras. epochs: how many were before.
+local function begin_epoch(pass, epochs)
   local source = pass.source
-  if pass.feed then return pass.feed:begin_epoch() end
+  if pass.feed then
+    if pass.feed:begin_epoch(epochs) then warn_of_end() end
+    return
+  end
   if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
   if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
 end
@@ -202,11 +205,11 @@ local function open_epoch(run)
   local recovers = run.recovery
   if recovers then
     fit_position.hold_pass(run, function()
-      begin_epoch(run.train)
+      begin_epoch(run.train, run.epoch - run.first_epoch)
       recovers:mark_epoch()
     end)
   else
-    begin_epoch(run.train)
+    begin_epoch(run.train, run.epoch - run.first_epoch)
   end
   run.begun = true
   fit_position.set_origin(run)

@@ -4,6 +4,7 @@
 --
 -- A run is a table that fit keeps up to date:
 --   model, train, test (passes of fit.lua), list (callbacks)
+--   first_epoch         initial_epoch
 --   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
 --   pending             how many of these the source and the model have not counted yet, because their loop is still running
 --   logs                results of the last whole epoch
@@ -215,8 +216,8 @@ end
 
 -- A run that begins at this epoch.
 function position.new(model, train, test, list, epoch)
-  local run = { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false,
-                hooked = false, begun = false, trained = false, results = false }
+  local run = { model = model, train = train, test = test, list = list, first_epoch = epoch, epoch = epoch, batch = 0, pending = 0,
+                logs = {}, stopped = false, hooked = false, begun = false, trained = false, results = false }
   position.set_origin(run)
   return run
 end
