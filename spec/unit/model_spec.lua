@@ -85,6 +85,23 @@ describe("Sequential", function()
     assert.same({ 1, 6 }, model(flow.ones { 1, 4 }).shape)
   end)
 
+  it("hands on all that a layer gives: a last LSTM's states, too, and a list to a layer that takes one", function()
+    local x = flow.random.normal({ 2, 4, 3 }, { seed = 1 })
+    local model = flow.Sequential { layers.Input { 4, 3 }, layers.LSTM(2, { return_state = true }) }
+    local outputs = model:predict(x, { verbose = 0 })
+    assert.same({ { 2, 2 }, { 2, 2 }, { 2, 2 } }, { outputs[1].shape, outputs[2].shape, outputs[3].shape })
+    local path = support.folder() .. "/states.keras"
+    model:save(path)
+    assert.same(outputs[3]:totable(), flow.load_model(path):predict(x, { verbose = 0 })[3]:totable())
+    assert.truthy(message_of(function() model:add(layers.Dense(1)) end):find("takes 1 input, found 3", 1, true))
+    model:add(layers.Concatenate())
+    assert.same({ 2, 6 }, model(x).shape)
+    model:pop()
+    assert.same(outputs[3]:totable(), model(x)[3]:totable())
+    local unbuilt = flow.Sequential { layers.LSTM(2, { return_state = true }), layers.Concatenate() }
+    assert.same({ 2, 6 }, unbuilt(x).shape)
+  end)
+
   it("finds layers by name and by position", function()
     local model = flow.Sequential { layers.Input { 2 }, layers.Dense(2, { name = "head" }) }
     assert.equal(model.layers[1], model:get_layer("head"))

@@ -228,7 +228,7 @@ end
 local function run_graph(self, list, training)
   local inputs, host, open = host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
   if #list ~= #inputs then
-    raise("%s: expected %d inputs, got %d", object.title(self), #inputs, #list)
+    raise("%s: expected %d input%s, got %d", object.title(self), #inputs, #inputs == 1 and "" or "s", #list)
   end
   local values = {}
   for i, input in ipairs(inputs) do values[input] = fit_input(self, list[i], input) end
@@ -358,11 +358,18 @@ function models.give_graph(self, ...) return give_graph(self, read_graph(...)) e
 
 ---- Sequential --------------------------------------------------------------------------------------------------------------------
 
+-- What a layer of a Sequential gives for the outputs of the one before: a list, of several where it returns its states, too. A list of
+-- several is the input of the next layer, which may be one that takes several.
+local function outputs_of(layer, before)
+  local x = layer(one_or_list(before))
+  return symbolic.is(x) and { x } or x
+end
+
 -- Once the input shape is known the layers are called on symbolic tensors, which builds them and finds every shape.
 local function connect(self)
-  local x = self._input
-  for _, layer in ipairs(self._children) do x = layer(x) end
-  set_graph(self, { self._input }, { x })
+  local outputs = { self._input }
+  for _, layer in ipairs(self._children) do outputs = outputs_of(layer, outputs) end
+  set_graph(self, { self._input }, outputs)
 end
 
 -- The input shape of a first layer: its option input_shape, or that of a model.
@@ -394,10 +401,9 @@ function Sequential:add(layer)
   local given = #self._children == 0 and not self._input and first_shape(layer)
   local input = self._input or given and require("flow.layers").Input(given)
   if input then
-    local before = rawget(self, "outputs")
-    local x = layer(before and before[1] or input)      -- a layer that does not fit is not added
+    local outputs = outputs_of(layer, rawget(self, "outputs") or { input })      -- a layer that does not fit is not added
     rawset(self, "_input", input)
-    set_graph(self, { input }, { x })
+    set_graph(self, { input }, outputs)
   end
   self._children[#self._children + 1] = layer
 end
@@ -407,7 +413,7 @@ function Sequential:pop()
   if #self._children == 0 then raise("%s: there is no layer to remove", object.title(self)) end
   local layer = table.remove(self._children)
   if #self._children > 0 and self._input then
-    set_graph(self, { self._input }, { self.outputs[1].node.inputs[1] })
+    set_graph(self, { self._input }, self.outputs[1].node.inputs)
   else
     rawset(self, "outputs", nil)
     rawset(self, "_built", false)
