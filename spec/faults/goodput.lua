@@ -1,8 +1,9 @@
 -- goodput.lua: what scripts/faults-cluster --goodput SECONDS runs: two workers train (digits.lua), undisturbed for half a minute, then for
--- that number of seconds with kill -9 of one of them, in turn, every 15 s. Prints how many steps were made, as a part of what the
--- undisturbed half minute promises, and how long it took from each kill to the end of the next step.
+-- that number of seconds with kill -9 of one of them, in turn, every 15 s. Prints how many steps were made, as a part of those that the
+-- same seconds had without kills (share.lua), and how long it took from each kill to the end of the next step.
 local flow = require "flow"
 local processes = require "spec.faults.processes"
+local share = require "spec.faults.share"
 
 local options = flow.args { goodput = 600, every = 15, before = 30, folder = "build/faults", program = "build/bin/flowlua" }
 local WORKERS = 2
@@ -42,33 +43,7 @@ end
 local ended = now()
 shell(("kill -9 %s; sleep 0.5"):format(launcher))
 
--- A step counts once, for the worker that saw it: those of worker 0, and of worker 1 while worker 0 was away, are one sequence.
-local all = { steps_of(0), steps_of(1) }
-local function count(times, from, to)
-  local number = 0
-  for _, time in ipairs(times) do if time >= from and time < to then number = number + 1 end end
-  return number
-end
-local rate = count(all[1], begun, first) / (first - begun)
-
-local made, slowest, waits = 0, 0, {}
-for i, kill in ipairs(kills) do
-  local survivor = all[2 - kill.victim]                 -- it saw all steps of this interval
-  local from, to = kill.at, kills[i + 1] and kills[i + 1].at or ended
-  made = made + count(survivor, from, to)
-  -- The step that was under way may end without the victim; what comes after the longest pause is the first step of all.
-  local before, longest, after = from, 0, from
-  for _, time in ipairs(survivor) do
-    if time >= from and time < math.min(to, from + 14) then
-      if time - before > longest then longest, after = time - before, time end
-      before = time
-    end
-  end
-  waits[#waits + 1] = after - from
-  slowest = math.max(slowest, after - from)
-end
-table.sort(waits)
-print(("goodput: %.1f %%: %d steps in %.0f s with %d kills, %.1f a second without"):format(100 * made / (rate * (ended - first)), made,
-  ended - first, #kills, rate))
-print(("goodput: from kill -9 to the end of the next step %.2f s (median), %.2f s (slowest)"):format(waits[math.floor(#waits / 2) + 1] or 0,
-  slowest))
+local found = share.of({ [0] = steps_of(0), steps_of(1) }, begun, kills, ended)
+print(("goodput: %.1f %%: %d steps in %.0f s with %d kills, %.1f a second between recoveries, %.1f before the first kill"):format(
+  100 * found.share, found.made, ended - first, #kills, found.quiet_rate, found.rate_before))
+print(("goodput: from kill -9 to the end of the next step %.2f s (median), %.2f s (slowest)"):format(found.median, found.slowest))
