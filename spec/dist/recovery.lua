@@ -5,7 +5,8 @@
 --   flowlua spec/dist/recovery.lua --preempt alone:0@5 --callbacks --folder DIR
 --   FLOW_MIN_WORKERS=1 flowlua spec/dist/recovery.lua --shards 4 --kill worker:2@5 --await 4 --folder DIR
 --
--- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit.
+-- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@trained: when fit has made
+-- its last epoch, before the callbacks know; NAME@end: after fit.
 -- --await: tasks.after_batch.
 package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
 local tasks = require "spec.support.tasks"
@@ -62,6 +63,7 @@ function Killer:on_train_batch_end()
     while not native.preempted() do ffi.C.usleep(1000) end      -- the launcher passes it on when it gets to run
   end
 end
+function Killer:on_train_end() die_at "trained" end
 function Killer:on_test_begin()
   tests = tests + 1
   if tests == 2 then die_at "test" end

@@ -146,9 +146,16 @@ function BackupAndRestore:_resume(run)
   end
 end
 
+-- What this process writes with, as only the chief does. Another worker comes here if the chief is lost and not waited for: it ends, with
+-- the chief's name.
+local function manager_of(self)
+  if not self._manager then self._worker:check() end
+  return self._manager
+end
+
 function BackupAndRestore:_save(run)
   self._position = fit_position.get_state(run)
-  saving.once(self._worker, WHAT, function() self._manager:save() end, "backup")
+  saving.once(self._worker, WHAT, function() manager_of(self):save() end, "backup")
 end
 
 -- count: batches since the last call, those of an execution.
@@ -168,18 +175,21 @@ end
 function BackupAndRestore:_before_end(run)
   local ok, problem = pcall(function()
     self:_save(run)
-    saving.once(self._worker, WHAT, function() self._manager:sync() end, "backup")
+    saving.once(self._worker, WHAT, function() manager_of(self):sync() end, "backup")
   end)
   local name = name_of(self)
   if ok then log.info("%s: saved after batch %d of epoch %d, before the process ends", name, run.batch, run.epoch + 1)
   else log.warning("%s: no backup before the process ends: %s", name, tostring(problem)) end
 end
 
--- All workers have ended their last epoch.
+-- All workers have ended their last epoch. If the chief is lost now and comes back, it leaves this run out: the worker that has the newest
+-- state deletes the backup.
 function BackupAndRestore:_after_train(run)
   local ended = not run.interrupted and self._delete
   saving.once(self._worker, WHAT, function()
-    if ended then self._manager:_delete_all() else self._manager:sync() end
+    local apart = not self._manager and self._worker.apart
+    local manager = apart and new_manager(self) or manager_of(self)
+    if ended then manager:_delete_all() else manager:sync() end
   end, "backup")
   self._manager, self._checkpoint, self._position, self._worker = false, false, false, false
 end

@@ -150,6 +150,11 @@ function Worker:progress()
   C.flow_worker_progress(handle_of(self), self._steps, "strategy:run")
 end
 
+-- Raises who was lost, if the cluster has ended.
+function Worker:check()
+  check(C.flow_worker_check(handle_of(self)))
+end
+
 function Worker:barrier(name)
   check(C.flow_worker_barrier(handle_of(self), name))
 end
