@@ -26,7 +26,7 @@ local function train(lives, arguments, kills, environment, script)
   script = script or "recovery.lua"
   local wanted, there = reference(script, arguments), 0
   local said, all = processes.run(lives, ("%s %sspec/dist/%s --folder {folder} %s %s"):format(support.program, support.root, script,
-    arguments, kills), "FLOW_MIN_WORKERS=1 FLOW_SHRINK_AFTER=0.5 " .. (environment or ""))
+    arguments, kills), "FLOW_MIN_WORKERS=1 FLOW_SHRINK_AFTER=0.2 " .. (environment or ""))
   for worker, list in ipairs(said) do
     for life, one in ipairs(list) do
       local digest = digest_of(one.text)

@@ -338,8 +338,9 @@ describe("what cannot be", function()
       print(select(2, pcall(links.ask, links, 1, hello)))
       strategy.scope(function() flow.Variable(flow.zeros { arg[1] and 3 or 2 }, { name = "v" }) end)
       strategy._store:define()
-      if strategy.cluster_resolver.is_chief then os.execute "sleep 3" end]])
-    local function cluster(secret, argument)
+      if strategy.cluster_resolver.is_chief then os.execute "sleep 9" end]])
+    -- Starts a server and the chief, then a worker; once it has ended, the others are ended, too.
+    local function start(secret, argument)
       local path = support.file("cluster.sh", ([[
         port=%d
         cluster="{ \"ps\": [\"127.0.0.1:$port\"], \"chief\": [\"127.0.0.1:$((port + 1))\"], \"worker\": [\"127.0.0.1:$((port + 2))\"] }"
@@ -349,17 +350,18 @@ describe("what cannot be", function()
           exec timeout 20 %s %s $3
         }
         (task ps 0123456789abcdef) & (task chief 0123456789abcdef) &
-        sleep 1; (task worker %s %s); echo "code $?"; wait]]):format(ports.take(3), support.root,
-        support.root, support.program, script, secret, argument))
-      return support.run("bash " .. path)
+        (task worker %s %s); echo "code $?"; kill $(jobs -p); wait]]):format(ports.take(3), support.root, support.root,
+        support.program, script, secret, argument))
+      return support.start("bash " .. path)
     end
-    local text = cluster("fedcba9876543210", "")
+    local ends = { start("fedcba9876543210", ""), start("''", ""), start("0123456789abcdef", "other") }
+    local text = ends[1]()
     assert.truthy(text:find "flowlua: [^\n]*: ps:0 127.0.0.1:%d+ did not answer: [^\n]*is FLOW_SECRET the same in all tasks%?\n", text)
     assert.truthy(text:find("code 1", 1, true), text)
-    text = cluster("''", "")
+    text = ends[2]()
     assert.truthy(text:find "flowlua: [^\n]*: ps:0 127.0.0.1:%d+: it has a secret, this process has none: set the same", text)
     assert.truthy(text:find("code 1", 1, true), text)
-    text = cluster("0123456789abcdef", "other")
+    text = ends[3]()
     assert.truthy(text:find('worker:0 has the variable "v" float32 {3} where the chief has "v" float32 {2}', 1, true), text)
     assert.truthy(text:find("worker:9 is flowlua 0.0.1 (protocol 1), ps:0 is flowlua", 1, true), text)
     assert.truthy(text:find("code 1", 1, true), text)

@@ -75,10 +75,10 @@ describe("the status of a training", function()
       local function add(x) return flow.distribute.get_replica_context():all_reduce("SUM", x) end
       for step = 1, 20 do
         if step == 20 and index == 0 then      -- asked by another process, while this one waits
-          os.execute(("(sleep 3.5; %s) | tail -n 1 | sed 's/^/= waits /' &"):format(command "/status"))
+          os.execute(("(sleep 2.7; %s) | tail -n 1 | sed 's/^/= waits /' &"):format(command "/status"))
         end
         if step == 18 and index == 0 then show("metrics", "/metrics") end
-        if step == 20 and index == 1 then os.execute "sleep 5" end
+        if step == 20 and index == 1 then os.execute "sleep 4" end
         strategy:run(add, { flow.tensor { 3 } })
       end
       assert((index == 0) == (port ~= nil))]], nil, "launch --workers 2 --status-port 127.0.0.1:0")

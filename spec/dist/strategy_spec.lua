@@ -421,9 +421,9 @@ describe("workers", function()
   it("wait for each other at the end", function()
     local said, output, code = launch([[
       local strategy = open()
-      if index == 1 then os.execute("sleep 1") end
+      if index == 1 then os.execute("sleep 0.3") end
       print("=", strategy:reduce("sum", 1):item())
-      if index == 1 then os.execute("sleep 1") end]])
+      if index == 1 then os.execute("sleep 0.3") end]])
     assert.equal(0, code, output)
     assert.same({ "2" }, said[0])
     assert.same({ "2" }, said[1])
@@ -460,7 +460,7 @@ describe("workers", function()
 
   it("take their times from the environment, and have the same ones", function()
     local said, output = launch([[
-      if index == 1 then os.execute "sleep 3" end
+      if index == 1 then os.execute "sleep 1.5" end
       print("=", pcall(open))]], "FLOW_START_WITHIN=1 FLOW_HEARTBEAT=0.2 FLOW_DEAD_AFTER=2")
     assert.truthy(said[0][1]:find("gave up after 1 s, missing: worker:1 127[%d.:]+ %(no connection%)"), output)
     local code

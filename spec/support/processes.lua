@@ -1,12 +1,14 @@
 -- processes.lua: a cluster whose tasks a test starts itself, when it likes: one that is lost comes back later, or never.
 local support = require "spec.support.init"
+local ports = require "spec.support.ports"
 
 local processes = {}
 
--- Addresses of this machine that nobody has now, as JSON: those of a cluster that was there for a moment.
+-- Addresses of this machine that nobody else gets, as JSON.
 local function free_addresses(count)
-  local script = support.file("addresses.lua", [[print(os.getenv "TF_CONFIG")]])
-  return support.run(("%q launch --workers %d %s"):format(support.program, count, script)):match('"worker":(%b[])')
+  local list, first = {}, ports.take(count)
+  for i = 1, count do list[i] = ('"127.0.0.1:%d"'):format(first + i - 1) end
+  return "[" .. table.concat(list, ",") .. "]"
 end
 
 -- Runs `command` as each of the workers of a cluster, with {folder} replaced by a new folder. lives[i]: of worker i - 1, when each of its
@@ -30,8 +32,8 @@ function processes.run(lives, command, environment)
   for i, beginnings in ipairs(lives) do
     said[i] = {}
     for k in ipairs(beginnings) do
-      local text = support.run(("cat %s/said.%d.%d"):format(folder, i, k))
-      said[i][k] = { text = text, code = tonumber((support.run(("cat %s/code.%d.%d"):format(folder, i, k)))) }
+      local text = support.read(("%s/said.%d.%d"):format(folder, i, k))
+      said[i][k] = { text = text, code = tonumber(support.read(("%s/code.%d.%d"):format(folder, i, k))) }
       all[#all + 1] = ("---- worker:%d, life %d, exit code %s\n%s"):format(i - 1, k, said[i][k].code, text)
     end
   end
