@@ -71,11 +71,19 @@ describe("flow", function()
     local model = flow.Sequential { flow.layers.Dense(1) }
     model:compile { loss = "mse" }
     local objects = { flow = flow, model = model, tensor = flow.ones { 1 }, variable = flow.Variable(1), layer = flow.layers.Dense(1),
-                      optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3), tape = flow.GradientTape() }
+                      optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3), tape = flow.GradientTape(),
+                      ["traced function"] = flow.fn(print) }
+    local calls = {      -- those that take options of these names
+      ["flow.fn"] = function(options) flow.fn(print, options) end,
+      ["flow.Variable"] = function(options) flow.Variable(1, options) end,
+      ["model:save"] = function(options) model:save("never.keras", options) end,
+      ["model:save_weights"] = function(options) model:save_weights("never.weights.h5", options) end,
+    }
     for module, names in pairs(require "flow.errors.elsewhere") do
       for name, place in pairs(module ~= "option" and names or {}) do      -- options of any call: mistakes.txt
         local method = module:match("^model:(.*)$")
         local text = message_of(function()
+          if calls[module] then return calls[module] { [name] = 1 } end
           if method then
             local called = model[method](model, flow.ones { 2, 2 }, flow.ones { 2, 1 }, { [name] = 1 })
             return called
@@ -86,6 +94,12 @@ describe("flow", function()
         end)
         assert.truthy(text and text:find(": " .. place, 1, true), module .. "." .. name .. ": " .. tostring(text))
       end
+    end
+  end)
+
+  it("finds TensorFlow's names in the modules that have operations, too", function()
+    for _, module in ipairs { flow.math, flow.nn, flow.keras.ops } do
+      assert.matches("has no .*reduce_std.*: flow.std%(x, axis, keepdims%)", message_of(function() return module.reduce_std end))
     end
   end)
 

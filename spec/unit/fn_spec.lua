@@ -240,4 +240,15 @@ describe("a traced tensor", function()
     assert.equal(0, native.C.flow_trace_depth(native.context))
     assert.equal(2, (flow.ones({ 1 }) + 1):item())
   end)
+
+  it("names itself if it calls itself without end, which tail calls did for ever", function()
+    local f, g
+    f = flow.fn(function(n) return g(n - 1) end)
+    g = flow.fn(function(n) return f(n - 1) end)
+    assert.matches("flow.fn %(.*fn_spec.lua:%d+%) calls itself without end while it is traced",
+      message_of(function() f(flow.tensor(5)) end))
+    local countdown
+    countdown = flow.fn(function(n) return n > 0 and countdown(n - 1) or flow.tensor(7) end)
+    assert.equal(7, countdown(300):item())
+  end)
 end)

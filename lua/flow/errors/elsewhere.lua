@@ -20,6 +20,10 @@ local GALLERY = "flow.plot.images(images, file, { titles = ... }) draws pictures
 local FILES = "flow.image.save(path, picture, { quality = 95 }) writes a file"
 local QUANTIZE = "model:quantize(data) makes a model predict in int8"
 
+local ENDING = "the ending of the path says it: .keras or .h5, .weights.h5 for weights alone"
+local EQUAL = "replicas have equal values, or their own with sync = \"SUM_ON_READ\" or \"MEAN_ON_READ\""
+local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced anew; an if with error(...) in f refuses some"
+
 local strategies = {
   TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",
   CentralStorageStrategy = "MirroredStrategy() keeps the variables of all replicas equal",
@@ -27,6 +31,10 @@ local strategies = {
   CollectiveHints = "CommunicationOptions { bytes_per_pack = ... } says it",
   InputOptions = "data sets are cut by with_options { auto_shard_policy = ... }, and read ahead by prefetch(n)",
 }
+
+local METRIC = "make self.distance = flow.metrics.Mean() in init() and call self.distance:update_state(values) in call(): "
+  .. "fit reports it as distance"
+local SUPER = "what a class extends is called by its name: layers.Layer.init(self), layers.Dense.call(self, x)"
 
 local places = {
   flow = {
@@ -125,6 +133,7 @@ local places = {
     plot = "flow.plot.lines(curves, file) draws curves", scatter = "flow.plot.lines(curves, file, { x = ... }) draws curves",
     imshow = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid",
     hist = "flow.plot.histogram(values, file, { bins = 10 }) draws it", figure = "each function of flow.plot draws one picture",
+    legend = "curves of flow.plot.lines have the names of their keys", ylim = "flow.plot.lines finds the range of the values",
     subplot = "flow.plot.images draws a grid, history:plot a panel for each metric",
     show = "functions of flow.plot draw in the terminal where no file is given",
     savefig = "functions of flow.plot take a .svg or .png file",
@@ -132,9 +141,22 @@ local places = {
     ylabel = "functions of flow.plot take { ylabel = ... }",
   },
   ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
+  ["flow.losses"] = { Reduction = "it is a text: losses.MeanSquaredError { reduction = \"none\" }" },
+  ["flow.layers"] = { TFSMLayer = "flow.load_model opens .keras and .h5 files" },
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },
   -- methods of objects
+  layer = {
+    add_metric = METRIC, super = SUPER, ["__class__"] = "tostring(layer) names its class",
+    submodules = "layer.variables are the variables of all parts",
+    get_output_at = "a call of the layer gives a symbolic tensor: keep it",
+    get_input_at = "the symbolic tensor that the layer was called on",
+    inbound_nodes = "a call of the layer gives a symbolic tensor: keep it",
+  },
   model = {
+    add_metric = METRIC, super = SUPER,
+    submodules = "model.layers are the layers, model.variables the variables of all",
+    to_yaml = "model:to_json() describes a model", predict_function = "model:predict_on_batch(x) runs a step",
+    train_function = "model:train_on_batch(x, y) runs a step", make_train_function = "model:train_on_batch(x, y) runs a step",
     compiled_loss = "self:compute_loss(x, y, y_pred) is the loss of compile",
     compiled_metrics = "self:compute_metrics(x, y, y_pred) brings the metrics up to date and returns them",
     fit_generator = "model:fit takes data sets, and flow.data.Dataset.from_generator makes one of a function",
@@ -145,6 +167,14 @@ local places = {
   option = { dim = "it is axis", lr = "it is learning_rate", nb_epoch = "it is epochs", p = "it is rate",
     out_features = "it is units", out_channels = "it is filters", minimum = "it is minval", maximum = "it is maxval",
     rank = "it is axis", reduction_indices = "it is axis", keep_dims = "it is keepdims", num_epochs = "it is epochs" },
+  ["model:save"] = { save_format = ENDING },
+  ["model:save_weights"] = { save_format = ENDING },
+  ["flow.Variable"] = { synchronization = EQUAL, aggregation = EQUAL, validate_shape = "a variable keeps its shape",
+    caching_device = "flow.device(name, f) says where f makes its variables" },
+  ["flow.fn"] = { input_signature = SHAPES, reduce_retracing = SHAPES, experimental_relax_shapes = SHAPES,
+    experimental_autograph_options = "Lua's if and for run when f is traced: flow.cond, flow.switch and flow.while_loop run in the plan",
+    autograph = "Lua's if and for run when f is traced: flow.cond, flow.switch and flow.while_loop run in the plan",
+    jit_compile = "a traced function always runs as a plan", experimental_compile = "a traced function always runs as a plan" },
   ["model:fit"] = { nb_epoch = "it is epochs", workers = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
     use_multiprocessing = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
     max_queue_size = "data sets read ahead: ds:prefetch(4)" },

@@ -16,7 +16,11 @@ local WRITERS = "flow.summary.create_file_writer(folder) makes a writer with the
 local HASH = "layers.Hashing(num_bins)(strings) makes numbers of strings"
 local CHARACTERS = "flow.strings.unicode_split(x) gives characters, flow.strings.bytes_split(x) bytes"
 local ASSIGNED = "variable:assign(flow.scatter_update(variable, positions, updates)), where positions count from 1"
-local EQUAL = "variables are equal on all replicas; strategy:reduce(\"SUM\", x) adds up what differs"
+local EQUAL = "variables are equal on all replicas, or each has its own: flow.Variable(0, { sync = \"SUM_ON_READ\" }), \"MEAN_ON_READ\""
+local COMPLEX = "two tensors stand for complex numbers: real, imaginary = flow.fft { x, y }"
+local DTYPE = "dtypes are texts such as \"float32\" and \"string\""
+local CONTROL = "Lua's if and for run when flow.fn(f) traces f: flow.cond, flow.switch and flow.while_loop run in the plan"
+local TRACES = "a call traces the function for arguments of its kind; f:describe() is the text of the plan that ran last"
 local SAMPLES = "flow.random.categorical(logits, num_samples) draws classes"
 
 return {
@@ -42,8 +46,13 @@ return {
     control_dependencies = "ops of a traced function run in the order of its text", group = "ops run when they are called",
     no_op = "ops run when they are called", print = "print(x); in a trace a tensor has no value yet", tuple = "a list of tensors",
     zeros_initializer = "flow.initializers.Zeros()", ones_initializer = "flow.initializers.Ones()",
-    TensorShape = "shapes are lists: x.shape", DType = "dtypes are texts such as \"float32\"",
-    as_dtype = "dtypes are texts such as \"float32\"",
+    TensorShape = "shapes are lists: x.shape", DType = DTYPE, as_dtype = DTYPE, dtypes = DTYPE, float64 = DTYPE, bfloat16 = DTYPE,
+    uint8 = DTYPE, int8 = DTYPE, int16 = DTYPE, uint16 = DTYPE, uint32 = DTYPE, uint64 = DTYPE, bool = DTYPE, string = DTYPE,
+    complex64 = COMPLEX, complex128 = COMPLEX, complex = COMPLEX,
+    nest = "flow.keras.tree has map_structure, flatten and pack_sequence_as", autograph = CONTROL, __version__ = "flow.version",
+    types = "arguments of a traced function are tensors, numbers, texts and tables of these", RaggedTensorSpec = RAGGED,
+    is_nan = "flow.isnan(x)", is_inf = "flow.isinf(x)", multiply_no_nan = "flow.where(y:eq(0), 0, x * y)",
+    segment_mean = "flow.segment_sum(x, ids) / flow.segment_sum(flow.ones_like(x), ids)",
     dynamic_partition = "flow.boolean_mask(x, partitions:eq(i)) for each i",
     unique_with_counts = "flow.unique(x, { return_counts = true })",
     histogram_fixed_width = "flow.histogram(x, { bins = n, range = { low, high } })", timestamp = "os.time() and os.clock()",
@@ -60,6 +69,22 @@ return {
     scatter_max = ASSIGNED, scatter_min = ASSIGNED, scatter_mul = ASSIGNED, scatter_div = ASSIGNED,
   },
   tensor = { eval = "tensor:totable()", get_shape = "tensor.shape" },
+  ["traced function"] = {
+    get_concrete_function = TRACES, pretty_printed_concrete_signatures = TRACES, graph = TRACES, function_type = TRACES,
+    experimental_get_tracing_count = TRACES, experimental_get_compiler_ir = TRACES, structured_outputs = TRACES,
+    python_function = "keep f itself: flow.fn(f) traces it", get_initialized_function = TRACES,
+  },
+  dataset = {
+    numpy = "for x, y in ds:iter() do ... end", collect = "for x, y in ds:iter() do ... end", tolist = "for x, y in ds:iter() do ... end",
+    as_list = "for x, y in ds:iter() do ... end",
+    next = "local iterator = ds:iter(), then iterator()",
+    output_shapes = "ds.element_spec", output_types = "ds.element_spec", shape = "ds.element_spec", dtype = "ds.element_spec",
+  },
+  optimizer = {
+    get_scaled_loss = "optimizer:scale_loss(loss)",
+    get_unscaled_gradients = "apply_gradients divides by the scale: give it the gradients of optimizer:scale_loss(loss)",
+    get_slot = "optimizer.variables are the slots of all variables", weights = "optimizer.variables",
+  },
   tape = {
     watched_variables = "the variables of a model are model.trainable_variables",
   },
@@ -81,10 +106,19 @@ return {
     get_global_generator = "flow.random.Generator.from_seed(seed)", set_global_generator = "flow.set_random_seed(seed)",
     split = "flow.random.Generator.from_seed(seed):make_seeds(count)", fold_in = "a seed of two numbers: { seed, number }",
   },
-  ["flow.summary"] = { scalar = WRITERS, image = WRITERS, histogram = WRITERS, text = WRITERS, audio = WRITERS, write = WRITERS,
+  ["flow.utils"] = {
+    ImageDataGenerator = "flow.image_dataset_from_directory reads pictures, and layers such as layers.RandomFlip change them",
+  },
+  ["flow.data"] = {
+    make_csv_dataset = "flow.data.experimental.make_csv_dataset(path, { batch_size = 32, label_name = \"y\" })",
+    FixedLengthRecordDataset = "flow.frombuffer(bytes, shape, { dtype = \"uint8\" }) of flow.io.read_file(path) has the bytes as rows",
+  },
+  ["flow.summary"] = { trace_export = "flow.profile(f) prints where time goes", trace_off = "flow.profile(f) prints where time goes",
+    scalar = WRITERS, image = WRITERS, histogram = WRITERS, text = WRITERS, audio = WRITERS, write = WRITERS,
     flush = WRITERS, graph = "model:summary() and flow.utils.plot_model(model) show a model",
     trace_on = "flow.profile(f) prints where time goes" },
-  ["flow.config"] = { run_functions_eagerly = EAGER, functions_run_eagerly = EAGER,
+  ["flow.config"] = { optimizer = "the passes over plans always run; flow.config.set_precision(\"exact\") leaves no rounding to them",
+    run_functions_eagerly = EAGER, functions_run_eagerly = EAGER,
     get_visible_devices = "flow.config.list_physical_devices()", set_logical_device_configuration = "flow.config.set_logical_devices(list)",
     LogicalDeviceConfiguration = "flow.config.set_logical_devices(list)" },
   ["flow.train"] = {

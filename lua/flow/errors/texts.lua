@@ -61,9 +61,13 @@ function errors.suggestion(name, names)
   return #longer > 0 and "; there are " .. table.concat(longer, ", ") or ""
 end
 
+-- Modules that have flow's operations, which other libraries call by the same names in all of them: tf.reduce_mean, tf.math.reduce_mean.
+local HAS_OPERATIONS = { ["flow.math"] = true, ["flow.nn"] = true, ["flow.keras.ops"] = true }
+
 -- The end of the sentence that says that a module has no field of this name, where other libraries have one; nil: none is known.
 function errors.elsewhere(module, name)
-  local place = (require("flow.errors.elsewhere")[module] or {})[name]
+  local places = require "flow.errors.elsewhere"
+  local place = (places[module] or {})[name] or HAS_OPERATIONS[module] and places.flow[name]
   return place and ": " .. place
 end
 

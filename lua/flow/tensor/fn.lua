@@ -30,6 +30,7 @@ local fn = {
 
 local MAX_PLANS = 8                -- per function; the least recently used one goes
 local RETRACES_BEFORE_WARNING = 5
+local MOST_CALLS_OF_ITSELF = 10000 -- while it is traced: more never end, and tail calls do not even fill the stack
 
 -- Raises while something is traced, with what would have to be done by every run of the trace. Of a flow.fn it is not an error: it stays
 -- Lua.
@@ -150,6 +151,7 @@ end
 
 -- Calls f once on symbolic tensors. Returns the finished plan with the template of its results; an error passes through.
 local function trace(self, arguments, tensors)
+  self.calls_inside = 0
   return tensor.while_tracing(self.where, function() placement.begin_trace(placement.current()) end, function()
     local symbols = {}
     for i, t in ipairs(tensors) do
@@ -276,6 +278,7 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
     if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
     fn.cannot_be_traced = false
     local ok, result = pcall(trace, self, arguments, tensors)
+    self.calls_inside = false
     local stays_lua = not ok and fn.cannot_be_traced
     fn.cannot_be_traced = false
     if stays_lua then
@@ -286,6 +289,7 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
       self.fixed[key], fixed = true, true
       key = complete(parts, tensors, nil)
       ok, result = pcall(trace, self, arguments, tensors)
+      self.calls_inside = false
     end
     if not ok and self.may_stay_lua then
       self.stays_lua = true
@@ -302,6 +306,13 @@ end
 -- A call: by a plan for arguments of this kind, or by Lua, where a trace or tape that is under way has to see the ops, and where the
 -- function cannot be traced.
 local function call(self, ...)
+  if self.calls_inside then
+    self.calls_inside = self.calls_inside + 1
+    if self.calls_inside > MOST_CALLS_OF_ITSELF then
+      raise("%s calls itself without end while it is traced: an if cannot look at tensors then; flow.while_loop and flow.scan repeat",
+        tostring(self))
+    end
+  end
   if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
   local arguments = pack(...)
   local parts, places, tensors, rows = describe_call(arguments)
@@ -344,7 +355,10 @@ local Fn = signature.methods("fn", metatable)
 
 function metatable.__index(_, key)
   local method = Fn[key]
-  if method == nil then raise("a traced function has no field %q%s", tostring(key), errors.suggestion(tostring(key), Fn)) end
+  if method == nil then
+    raise("a traced function has no field %q%s", tostring(key),
+      errors.elsewhere("traced function", key) or errors.suggestion(tostring(key), Fn))
+  end
   return method
 end
 
@@ -363,7 +377,7 @@ end
 local function new(f, where, seed)
   return setmetatable({
     f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
-    may_stay_lua = false, seed = seed,
+    may_stay_lua = false, seed = seed, calls_inside = false,      -- calls_inside: a number while it is traced
   }, metatable)
 end
 

@@ -345,7 +345,10 @@ end
 -- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.
 function by_name(name)
   local index = lookup(name)
-  if not index then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
+  if not index then
+    local instead = errors.elsewhere("flow.losses", name) or errors.suggestion(tostring(name), all_names())
+    raise("flow.losses has no %q%s", tostring(name), instead)
+  end
   local title, is_table = "flow.losses." .. name, type(index) == "table"
   local found
   if name:find("^%u") and (is_table and name == index.class_name or not is_table and name ~= name:upper()) then
