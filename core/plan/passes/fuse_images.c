@@ -5,9 +5,9 @@
  *   convolution(half(x * s), w)  ->  convolution(x, w), input scale s;  and so convolution_gradient(g, half(x * s), w)
  *   convolution_gradient(g, x, w) -> dw;  dw * s                          ->  dw, input scale s; not in exact mode
  *
- * x is float32; the factor may be missing in the first one; what rounds x before it is scaled is left out, unless in exact mode. No
- * gradient of x may be wanted, and nothing else reads what is left out. Runs when a plan for a device is made, after casts were folded
- * (fold_casts.c). */
+ * x is float32; the factor may be missing in the first one, and the images may get another shape before the convolution; what rounds x
+ * before it is scaled is left out, unless in exact mode. No gradient of x may be wanted, and nothing else reads what is left out. Runs
+ * when a plan for a device is made, after casts were folded (fold_casts.c). */
 #include <math.h>
 
 #include "plan/passes/fusion.h"
@@ -93,13 +93,43 @@ static int has_other_readers(const flow_fusion *f, int value)
   return count != f->readers[value];
 }
 
+/* The node that only gives its input the shape of `value`; NULL: another one makes that. */
+static flow_node *reshape_of(const flow_fusion *f, int value)
+{
+  const flow_value *v = &f->graph->values[value];
+  flow_node *node = v->kind == FLOW_VALUE_RESULT ? &f->graph->nodes[v->node] : NULL;
+  return node && (flow_op(node->op)->flags & FLOW_OP_ALIAS) ? node : NULL;
+}
+
+/* What `value` was before it got its shape, as far as nothing else reads what is between. */
+static int before_shapes(const flow_fusion *f, int value)
+{
+  for (const flow_node *node = reshape_of(f, value); node && f->readers[node->inputs[0]] == 1; node = reshape_of(f, value))
+    value = node->inputs[0];
+  return value;
+}
+
+/* Lets shapes that led from `first` to `last` lead from `images`, which may have another dtype, to the value that this returns. */
+static int shape_instead(flow_fusion *f, int first, int last, int images)
+{
+  if (first == last) return images;
+  for (int value = last; value != first;) {
+    flow_node *node = reshape_of(f, value);
+    f->graph->values[value].signature.dtype = signature_of(f, images)->dtype;
+    value = node->inputs[0];
+    if (value == first) node->inputs[0] = images;
+  }
+  return last;
+}
+
 static flow_status read_images(flow_fusion *f, int index)
 {
-  int value = f->graph->nodes[index].inputs[0];
+  int value = f->graph->nodes[index].inputs[0], first = before_shapes(f, value);
   double scale = 0;
   if (!is_half(signature_of(f, value)->dtype) || !is_copied(f, value, signature_of(f, value)->dtype)) return FLOW_OK;
-  int images = images_of(f, value, &scale);
+  int images = images_of(f, first, &scale);
   if (images < 0 || has_other_readers(f, value)) return FLOW_OK;
+  images = shape_instead(f, first, value, images);
   for (int n = 0; n < f->graph->node_count; n++) {
     flow_node *node = &f->graph->nodes[n];
     int input = f->live[n] ? image_input(f, node) : -1;
