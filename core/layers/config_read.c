@@ -94,9 +94,10 @@ flow_status flow_config_set(flow_arguments *arguments, const char *name, const f
 }
 
 /* Options of some Keras versions that say nothing to a record that does not have them: where the value is the one given here (NULL:
- * whatever it is, since it does nothing unless another one is set). */
+ * whatever it is, since it does nothing unless another one is set, or, bounding_box_format, in calls on tensors). */
 static const struct { const char *name, *text; } without_effect[] = {
-  { "data_format", "channels_last" }, { "renorm", "false" }, { "renorm_clipping", NULL }, { "renorm_momentum", NULL }
+  { "data_format", "channels_last" }, { "renorm", "false" }, { "renorm_clipping", NULL }, { "renorm_momentum", NULL },
+  { "bounding_box_format", NULL }
 };
 
 /* parameters NULL: every member counts. */

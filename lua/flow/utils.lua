@@ -18,6 +18,7 @@ local ELSEWHERE = {
   image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   text_dataset_from_directory = { "flow.data.text_dataset", "from_directory" },
   audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },
+  bounding_boxes = { "flow.tensor.composed.bounding_boxes", "bounding_boxes" },
   PyDataset = { "flow.data.py_dataset", "PyDataset" }, Sequence = { "flow.data.py_dataset", "PyDataset" },
 }
 for _, name in ipairs { "load_img", "save_img", "img_to_array", "array_to_img", "smart_resize" } do

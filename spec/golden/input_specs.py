@@ -2,8 +2,8 @@
 
     /tmp/keras/bin/python spec/golden/input_specs.py
 
-writes input_specs.lua: for each case the options of the specs, the shapes and dtypes of the inputs, with -1 for a size that is not known, and
-whether Keras calls the layer. Axes count from 1."""
+writes input_specs.lua: for each case the options of the specs, the shapes and dtypes of the inputs, with -1 for a size that is not known,
+and whether Keras calls the layer. Axes count from 1."""
 import itertools
 import os
 

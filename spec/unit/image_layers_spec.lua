@@ -196,8 +196,8 @@ describe("errors of such layers", function()
     assert.equal('MixUp "mix": data by name has its pictures as images = x', message(function() mix { pictures = 1 } end))
     assert.equal('MixUp "mix": input has 2 dimensions, expected {height, width, channels} or {batch, height, width, channels}',
       message(function() mix(flow.ones { 2, 2 }) end))
-    local hue = layers.RandomHue(0.1, { name = "hue" })
-    assert.equal('RandomHue "hue": bounding_boxes is not supported: boxes are not moved along with pictures',
-      message(function() hue { images = flow.ones { 1, 2, 2, 3 }, bounding_boxes = {} } end))
+    local bend = layers.RandomElasticTransform { name = "bend" }
+    assert.equal('RandomElasticTransform "bend": bounding_boxes is not supported: boxes are not moved along with pictures',
+      message(function() bend { images = flow.ones { 1, 2, 2, 3 }, bounding_boxes = {} } end))
   end)
 end)

@@ -105,7 +105,6 @@ local places = {
     Progbar = ONE_PROGRESS, enable_interactive_logging = ONE_PROGRESS, disable_interactive_logging = ONE_PROGRESS,
     is_interactive_logging_enabled = ONE_PROGRESS, model_to_dot = "flow.utils.plot_model(model, { to_file = \"model.svg\" }) draws it",
     get_source_inputs = "model.inputs are the inputs of a model",
-    bounding_boxes = "boxes are tensors: flow.maximum, flow.minimum and slices compute with them",
   },
   ["flow.datasets"] = {
     cifar10 = PICKLED, cifar100 = PICKLED, imdb = PICKLED .. "; flow.text_dataset_from_directory reads the folder of texts",

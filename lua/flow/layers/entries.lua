@@ -17,6 +17,7 @@ local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
 local hooks = require "flow.layers.own.saving_hooks"
 local lora = require "flow.layers.own.lora"
+local boxes = require "flow.layers.images.boxes"
 
 local C, raise = native.C, errors.raise
 
@@ -53,7 +54,7 @@ local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
 -- The entry of a layer of a built-in class: its config comes from the library, except where Lua has changed the layer.
 local function record_entry(layer)
   local name = layer.class_name
-  local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted")
+  local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted") or rawget(layer, "_box_format")
   local config = by_lua and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
   return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
            config = json.printed(config) }
@@ -209,10 +210,12 @@ function entries.read(entry, reader)
   local plain = {}
   for key, value in pairs(rest) do plain[key] = value end
   local change = lora.take(class_name, plain)
-  if change then rest = plain end
+  local format = boxes.take(plain)
+  if change or format ~= nil then rest = plain end
   local made, shape = Layer._from_json(layers[class_name], json.encode(rest), axes_of(content.axis)), build_shape(entry)
   if chosen then own_choices.give(made, chosen) end
   if change then rawset(made, "_lora_wanted", change) end
+  boxes.give(made, format)
   if shape and not made._built then made:build(shape) end
   return quantization.restore(made, entry.quantization, reader.path)
 end

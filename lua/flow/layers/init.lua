@@ -106,7 +106,9 @@ for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", 
     require "flow.layers.recurrent.cell_of" (class)
   end
 end
+local HAS_BOXES = {}      -- that take bounding_box_format
 for _, name in ipairs { "RandomFlip", "RandomRotation", "RandomZoom", "RandomContrast", "CenterCrop", "Resizing" } do
+  HAS_BOXES[name] = true
   MORE[name] = function(class) require "flow.layers.images.of_records" (class) end
 end
 -- The sizes of the states of cells, and of what they give.
@@ -132,6 +134,8 @@ function define(name, index)
   for i = 0, C.flow_layer_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_layer_class_argument(index, i))
   end
+  local records = #parameters
+  if HAS_BOXES[name] then parameters[records + 1] = "bounding_box_format" end
   parameters.first_is_single = arguments.is_single(C.flow_layer_class_argument_type(index, 0))
   local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
   function class.fields._trains_alone() return trains_alone end
@@ -144,14 +148,16 @@ function define(name, index)
     for parameter in pairs(AXIS) do
       if named[parameter] ~= nil then named[parameter] = arguments.zero_based(name, parameter, named[parameter]) end
     end
-    local change = lora.take(name, named)
+    local change, format = lora.take(name, named), named.bounding_box_format
+    named.bounding_box_format = nil
     local layer = Layer.from_record(class, named)
+    if format ~= nil then require("flow.layers.images.boxes").give(layer, format) end
     if change then rawset(layer, "_lora_wanted", change) end
     if axes == false then axes = {} end                   -- None: no axes
     rawset(layer, "_axes", axes or false)                 -- as they were given
     return layer
-  end, function(i) return C.flow_layer_class_argument_type(index, i) end,
-    function(i) return C.flow_layer_class_argument_default(index, i) end)
+  end, function(i) return i < records and C.flow_layer_class_argument_type(index, i) or nil end,
+    function(i) return i < records and C.flow_layer_class_argument_default(index, i) or nil end)
   lora.install(class, Layer)
   if MORE[name] then MORE[name](class) end
   layers[name] = class

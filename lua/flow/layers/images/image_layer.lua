@@ -6,6 +6,7 @@
 --     draw = function(self, x, given) ... end,                         (optional) what is drawn for pictures x {n, height, width, channels}
 --     change = function(self, x, given, drawn) ... end,                 the pictures that x becomes
 --     labels =, masks = function(self, y, given, drawn) ... end,        (optional) what becomes of labels and segmentation masks
+--     moves = function(self, boxes, given, drawn, height, width) ... end,      (optional) what becomes of boxes: see boxes.lua
 --     always = true,                                                    also where the layer does not train
 --   })
 --
@@ -26,6 +27,7 @@ local scopes = require "flow.scopes"
 local Layer = require "flow.layers.layer"
 local layer_config = require "flow.layers.layer_config"
 local entries = require "flow.layers.entries"
+local boxes = require "flow.layers.images.boxes"
 
 local C, raise, takes = native.C, errors.raise, signature.takes
 
@@ -114,11 +116,17 @@ end
 
 ---- calls ----------------------------------------------------------------------------------------------------------------------------
 
+-- A transformation of pictures x with their shape, which boxes are moved by, as Keras has it in there.
+local function noted(drawn, x)
+  drawn.input_shape = { unpack(tensor.raw_shape(x)) }
+  return drawn
+end
+
 -- Numbers for pictures x; nil: they stay as they are.
 function image_layer.draw(self, x)
   local definition = image_layer.definitions[self._record_name]
   begin_draws(self)
-  return definition.draw and definition.draw(self, x, given_of(self)) or {}
+  return noted(definition.draw and definition.draw(self, x, given_of(self)) or {}, x)
 end
 function image_layer.change(self, x, drawn)
   return image_layer.definitions[self._record_name].change(self, x, given_of(self), drawn)
@@ -145,13 +153,27 @@ function ImageLayer:call(inputs, options)
 end
 
 -- What becomes of one thing that belongs to pictures, by the name that it has in a table.
-local CHANGES = { labels = "labels", segmentation_masks = "masks", bounding_boxes = "boxes" }
-local SINGLE = { labels = "label", segmentation_masks = "segmentation_mask", bounding_boxes = "bounding_box" }
+local CHANGES = { labels = "labels", segmentation_masks = "masks" }
+local SINGLE = { labels = "label", segmentation_masks = "segmentation_mask" }
 
-local function check_boxes(self, definition)
-  if not definition.boxes then
+-- What the layer makes of boxes left, top, right, bottom {n, k, 4} in pictures of this size, and the size of the new pictures; of layers
+-- that move no pixels the same.
+function image_layer.moved(self, found, drawn, height, width)
+  local move = image_layer.definitions[self._record_name].moves
+  if not move then return found, height, width end
+  local y, new_height, new_width = move(self, found, given_of(self), drawn, height, width)
+  return y, new_height or height, new_width or width
+end
+
+-- Boxes by the names that they have in data, changed as the pictures were.
+local function change_boxes(self, found, drawn, single)
+  local definition = image_layer.definitions[self._record_name]
+  if definition.boxes then return definition.boxes(self, found, given_of(self), drawn, single) end
+  if not definition.moves and not definition.masks then return found end
+  if not definition.moves then
     raise("%s: bounding_boxes is not supported: boxes are not moved along with pictures", object.title(self))
   end
+  return boxes.change(self, found, drawn, image_layer.moved)
 end
 
 -- Pictures by name, with what belongs to them: a table of the same names.
@@ -166,7 +188,6 @@ function image_layer.call_named(self, inputs, options)
   local x, back = batch_of(self, ops.operand(inputs.images, nil, object.title(self)))
   result.images = back(x)
   if not training and not definition.always then return result end
-  if inputs.bounding_boxes ~= nil then check_boxes(self, definition) end
   local drawn = image_layer.draw(self, x)
   result.images = back(image_layer.change(self, x, drawn))
   local single = #tensor.raw_shape(result.images) == 3
@@ -176,6 +197,7 @@ function image_layer.call_named(self, inputs, options)
       result[name] = definition[key](self, value, given_of(self), drawn, single)
     end
   end
+  if inputs.bounding_boxes ~= nil then result.bounding_boxes = change_boxes(self, inputs.bounding_boxes, drawn, single) end
   return result
 end
 
@@ -194,7 +216,7 @@ function image_layer.add_methods(class)
     rawset(self, "_draws", random.SeedGenerator(seed))
     return native.between(function() end, function() rawset(self, "_draws", before) end, function()
       local draw = image_layer.definitions[self._record_name].draw
-      return draw and draw(self, x, given_of(self)) or {}
+      return noted(draw and draw(self, x, given_of(self)) or {}, x)
     end)
   end
 
@@ -211,13 +233,21 @@ function image_layer.add_methods(class)
     takes "data: data, transformation?: table, training: boolean = true"
     class["transform_" .. name] = function(self, data, transformation, training)
       local definition = image_layer.definitions[self._record_name]
-      if key == "boxes" then check_boxes(self, definition) end
       if key == "masks" then data = ops.operand(data, nil, object.title(self)) end
       if not definition[key] or not definition.always and (not training or transformation == nil) then return data end
       return definition[key](self, data, given_of(self), transformation or {}, key == "masks" and #tensor.raw_shape(data) == 3)
     end
     class["transform_single_" .. SINGLE[name]] = class["transform_" .. name]
   end
+
+  takes "bounding_boxes: table, transformation?: table, training: boolean = true"
+  function class:transform_bounding_boxes(data, transformation, training)
+    local always = image_layer.definitions[self._record_name].always
+    if not always and (not training or transformation == nil) then return data end
+    return change_boxes(self, data, transformation or {}, data.boxes ~= nil and boxes.rank(data.boxes) == 2)
+  end
+  class.transform_single_bounding_box = class.transform_bounding_boxes
+  boxes.install(class)
 end
 image_layer.add_methods(ImageLayer)
 
@@ -237,7 +267,8 @@ function image_layer.define(name, parameters, definition)
     position[names[i]] = i
   end
   image_layer.definitions[name] = definition
-  signature.takes(table.concat(parameters, ", ") .. (#names > 0 and ", " or "") .. "{ name?: string, trainable: boolean = true, dtype? }")
+  signature.takes(table.concat(parameters, ", ") .. (#names > 0 and ", " or "") .. "{ name?: string, trainable: boolean = true, " ..
+    "dtype?, bounding_box_format?: string }")
   signature.constructor(class, "flow.layers." .. name, function(...)
     local values, given = { ... }, {}
     for i, parameter in ipairs(names) do given[parameter] = values[i] end
@@ -249,6 +280,7 @@ function image_layer.define(name, parameters, definition)
     end
     local self = object.new(class):_prepare(name, values[#names + 1])
     rawset(self, "_given", given)
+    boxes.give(self, values[#names + 1].bounding_box_format)
     if definition.prepare then definition.prepare(self, given, name) end
     return self
   end)
@@ -274,13 +306,13 @@ function image_layer.define(name, parameters, definition)
       if definition.write then value = definition.write(parameter, value) end
       config[parameter] = type(value) == "table" and value ~= json.null and json.list { unpack(value) } or value
     end
-    return config
+    return boxes.write(self, config)
   end
 
   function class._from_config(_, content)
     if content.data_format == "channels_first" then raise("%s: data_format \"channels_first\" is not supported", name) end
     local options = entries.options(content)
-    options.dtype, options.data_format, options.bounding_box_format = entries.dtype(content), nil, nil
+    options.dtype, options.data_format = entries.dtype(content), nil
     return class(options)
   end
   return class

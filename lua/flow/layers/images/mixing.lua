@@ -47,6 +47,18 @@ local function mix_labels(self, labels, _, drawn)
   return labels * share + rows_in(labels, drawn.order) * (1 - share)
 end
 
+-- The boxes of both pictures, {n, 2 k, 4}. A single picture is mixed with itself.
+local function mix_boxes(self, found, _, drawn, single)
+  if single then return found end
+  local result = {}
+  for name, value in pairs(found) do result[name] = value end
+  for _, name in ipairs { "boxes", "labels" } do
+    local x = tensor_of(self, found[name])
+    result[name] = ops.concat({ x, rows_in(x, drawn.order) }, 2)
+  end
+  return result
+end
+
 local function refuse_masks(self) raise("%s: segmentation_masks: classes of pixels cannot be mixed", object.title(self)) end
 
 mixing.MixUp = define("MixUp", { "alpha: positive = 0.2", FORMAT, SEED }, {
@@ -55,7 +67,7 @@ mixing.MixUp = define("MixUp", { "alpha: positive = 0.2", FORMAT, SEED }, {
              share = random.beta({ image_layer.rows(x), 1, 1, 1 }, given.alpha, given.alpha, image_layer.options(self, {})) }
   end,
   change = function(_, x, _, drawn) return x * drawn.share + rows_in(x, drawn.order) * (1 - drawn.share) end,
-  labels = mix_labels,
+  labels = mix_labels, boxes = mix_boxes,
   masks = refuse_masks,
 })
 
@@ -144,6 +156,11 @@ mixing.RandAugment = define("RandAugment", { RANGE, "num_ops: count = 2", "facto
   masks = function(self, masks, _, drawn)
     for _, choice in ipairs(drawn) do masks = change_by(self._list, choice, masks, masks_with) end
     return masks
+  end,
+  moves = function(self, boxes, _, drawn, height, width)
+    local function move(layer, found, own) return (image_layer.moved(layer, found, own, height, width)) end
+    for _, choice in ipairs(drawn) do boxes = change_by(self._list, choice, boxes, move) end
+    return boxes
   end,
 })
 

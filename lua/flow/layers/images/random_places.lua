@@ -8,6 +8,7 @@ local ops = require "flow.tensor.ops"
 local random = require "flow.tensor.random"
 local image_layer = require "flow.layers.images.image_layer"
 local pictures = require "flow.tensor.composed.image"
+local bounding_boxes = require("flow.tensor.composed.bounding_boxes").bounding_boxes
 
 local define, uniform, size = image_layer.define, image_layer.uniform, image_layer.size
 local raise = errors.raise
@@ -34,6 +35,19 @@ end
 
 places.masks_by = masks_by
 
+-- Boxes in pictures that transformed() moves by the six numbers that coefficients(given, drawn, height, width) returns, each {n, 1} or a
+-- number.
+local function moves_by(coefficients)
+  return function(_, found, given, drawn, height, width)
+    local list = { coefficients(given, drawn, height, width) }
+    for i = 1, 6 do
+      if type(list[i]) ~= "number" then list[i] = ops.expand_dims(list[i], 3) end
+    end
+    return bounding_boxes.moved(found, unpack(list, 1, 6))
+  end
+end
+places.moves_by = moves_by
+
 ---- transforms of places -------------------------------------------------------------------------------------------------------------
 
 -- x with the pixel at (column, row) taken from (a0 column + a1 row + a2, b0 column + b1 row + b2); each a number or {n, 1}.
@@ -48,7 +62,8 @@ end
 
 places.transformed = transformed
 
-local function translate(_, x, given, drawn) return transformed(x, given, 1, 0, -drawn.right, 0, 1, -drawn.down) end
+local function translation(_, drawn) return 1, 0, -drawn.right, 0, 1, -drawn.down end
+local function translate(_, x, given, drawn) return transformed(x, given, translation(given, drawn)) end
 places.RandomTranslation = define("RandomTranslation", { "height_factor: number|list", "width_factor: number|list", FILL, INTERPOLATION,
     SEED, VALUE, FORMAT }, {
   factors = { height_factor = WHOLE, width_factor = WHOLE },
@@ -57,10 +72,11 @@ places.RandomTranslation = define("RandomTranslation", { "height_factor: number|
     return { down = uniform(self, x, given.height_factor[1], given.height_factor[2], 1) * height,
              right = uniform(self, x, given.width_factor[1], given.width_factor[2], 1) * width }
   end,
-  change = translate, masks = masks_by(translate),
+  change = translate, masks = masks_by(translate), moves = moves_by(translation),
 })
 
-local function shear(_, x, given, drawn) return transformed(x, given, 1, drawn.across, 0, drawn.down, 1, 0) end
+local function shearing(_, drawn) return 1, drawn.across, 0, drawn.down, 1, 0 end
+local function shear(_, x, given, drawn) return transformed(x, given, shearing(given, drawn)) end
 places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_factor: number|list = 0", INTERPOLATION, FILL, VALUE, FORMAT,
     SEED }, {
   factors = { x_factor = WHOLE, y_factor = WHOLE },
@@ -69,7 +85,7 @@ places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_fac
     return { down = uniform(self, x, given.y_factor[1], given.y_factor[2], 1) * side,
              across = uniform(self, x, given.x_factor[1], given.x_factor[2], 1) * side }
   end,
-  change = shear, masks = masks_by(shear),
+  change = shear, masks = masks_by(shear), moves = moves_by(shearing),
   -- Keras reads what it was given: a number where it stands for both directions.
   write = function(name, value)
     if (name == "x_factor" or name == "y_factor") and value[1] == -value[2] then return value[2] end
@@ -184,22 +200,36 @@ places.RandomErasing = define("RandomErasing", { FACTOR, "scale: number|list = n
 
 -- As in Keras, all pictures of a batch are cut alike. Where they are not larger than the part in both directions, the largest part of its
 -- proportions is resized; without training they stay as they are.
+local function middle(given, height, width)      -- the part where nothing was drawn
+  local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
+  local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)
+  local top, left = math.floor((height - crop_height) / 2), math.floor((width - crop_width) / 2)
+  return top, left, math.min(top + given.height, height), math.min(left + given.width, width)
+end
+
 local function crop(_, x, given, drawn)
   local height, width = size(x)
   if drawn.top then
     local function part(y, axis, first, count) return ops.take(y, tensor.arange(1, count + 1, { dtype = "int64" }) + first, axis) end
     return part(part(x, 2, drawn.top, given.height), 3, drawn.left, given.width)
   end
-  local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
-  local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)
-  local top, left = math.floor((height - crop_height) / 2), math.floor((width - crop_width) / 2)
-  local bottom, right = math.min(top + given.height, height), math.min(left + given.width, width)
+  local top, left, bottom, right = middle(given, height, width)
   local y = x[{ {}, { top + 1, bottom }, { left + 1, right } }]
   if bottom - top == given.height and right - left == given.width then return y end
   return pictures.resize(y, { given.height, given.width }, { interpolation = given.interpolation or "bilinear" })
 end
 places.RandomCrop = define("RandomCrop", { "height: count", "width: count", SEED, FORMAT }, {
   change = crop, masks = masks_by(crop),
+  moves = function(_, found, given, drawn, height, width)
+    local top, left, down, across = drawn.top, drawn.left, 1, 1
+    if top then top, left = top:to "float32", left:to "float32"
+    else
+      local bottom, right
+      top, left, bottom, right = middle(given, height, width)
+      down, across = given.height / (bottom - top), given.width / (right - left)
+    end
+    return bounding_boxes.transformed(found, across, 0, -left * across, 0, down, -top * down), given.height, given.width
+  end,
   draw = function(self, x, given)
     local height, width = size(x)
     if height <= given.height or width <= given.width then return {} end

@@ -242,6 +242,10 @@ flow.layers.RandAugment: In training, num_ops random changes of pictures, one af
   print(layers.RandAugment { num_ops = 1 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
 flow.layers.AugMix: In training, a random mean of pictures and of what chains of random changes make of them.
   print(layers.AugMix { num_chains = 1 }(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
+layer.bounding_box_format: What the four numbers of a box are, of layers that move boxes with pictures; nil where it was not given.
+  local flip = layers.RandomFlip("horizontal", { bounding_box_format = "xyxy", seed = 1 })
+  local data = { images = flow.ones { 8, 8, 3 }, bounding_boxes = { boxes = { { 0, 0, 2, 3 } }, labels = { 1 } } }
+  print(flip.bounding_box_format .. " " .. flip(data).bounding_boxes.boxes.shape[2])      --> xyxy 4
 flow.layers.MaxNumBoundingBoxes: The first max_number of the boxes of each picture, filled up with -1.
   local data = { images = flow.ones { 1, 4, 4, 3 }, bounding_boxes = { boxes = flow.ones { 1, 2, 4 }, labels = flow.ones { 1, 2 } } }
   print(layers.MaxNumBoundingBoxes(3)(data).bounding_boxes.labels)

@@ -1,5 +1,26 @@
 -- pictures.lua: what flow.help says of flow.image: see reference/texts.lua for the form.
 return [==[
+flow.utils.bounding_boxes.convert_format: Boxes in another format: xyxy, yxyx, xywh, center_xywh, center_yxhw, or shares, rel_xyxy.
+  print(flow.utils.bounding_boxes.convert_format({ { 10, 20, 30, 60 } }, "xyxy", "xywh")[1][4]:item())      --> 40
+flow.utils.bounding_boxes.clip_to_image_size: Boxes within a picture; labels of boxes of which nothing is left become -1.
+  local boxes = { boxes = { { -5, 0, 10, 10 }, { -5, -5, 0, 0 } }, labels = { 1, 2 } }
+  print(flow.utils.bounding_boxes.clip_to_image_size(boxes, 8, 8).labels[2]:item())      --> -1
+flow.utils.bounding_boxes.crop: Boxes in the part of a picture that begins at top and left.
+  print(flow.utils.bounding_boxes.crop({ { 10, 20, 30, 60 } }, 10, 5, 40, 40)[1][4]:item())      --> 40
+flow.utils.bounding_boxes.pad: Boxes in a picture that has got rows above it and columns before it.
+  print(flow.utils.bounding_boxes.pad({ { 10, 20, 30, 60 } }, 10, 5)[1][1]:item())      --> 15
+flow.utils.bounding_boxes.affine_transform: The boxes around boxes that are turned, moved, scaled and sheared with their pictures.
+  local turned = flow.utils.bounding_boxes.affine_transform({ { { 0, 0, 4, 2 } } }, { 180 }, { 0 }, { 0 }, { 1 }, { 0 }, { 0 }, 9, 9)
+  print(turned[1][1][1]:item() > 3.9)      --> true
+flow.utils.bounding_boxes.encode_box_to_deltas: What brings anchors to boxes, as networks that find objects learn it.
+  print(flow.utils.bounding_boxes.encode_box_to_deltas({ { 0, 0, 2, 2 } }, { { 1, 1, 3, 3 } }, "xyxy", "xyxy")[1][1]:item())      --> 0.5
+flow.utils.bounding_boxes.decode_deltas_to_boxes: The boxes of anchors and of what a network says of them.
+  local deltas = { { 0.5, 0.5, 0, 0 } }
+  print(flow.utils.bounding_boxes.decode_deltas_to_boxes({ { 0, 0, 2, 2 } }, deltas, "xyxy", "xyxy")[1][3]:item())      --> 3
+flow.utils.bounding_boxes.compute_iou: The share of their area that each of some boxes and each of others have in common.
+  print(flow.utils.bounding_boxes.compute_iou({ { 0, 0, 2, 2 } }, { { 0, 0, 2, 1 }, { 5, 5, 6, 6 } }, "xyxy").shape[2])      --> 2
+flow.utils.bounding_boxes.compute_ciou: The same of pairs of boxes, less for distance and for other proportions.
+  print(flow.utils.bounding_boxes.compute_ciou({ { 0, 0, 2, 2 } }, { { 5, 5, 6, 6 } }, "xyxy")[1]:item() < 0)      --> true
 flow.image.load: A picture from a file as a tensor {height, width, channels} of uint8.
   flow.image.save("a.png", flow.zeros({ 4, 6, 3 }, { dtype = "uint8" }))
   print(flow.image.load("a.png").shape[2])      --> 6
