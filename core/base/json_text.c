@@ -16,8 +16,9 @@
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The shortest text that stands for the number. The first digits to try: DBL_DIG finds every
- * text of fewer digits, too, but writes 20 for 2e+01. 17 digits always give the number back (IEEE 754), so that the loop ends by then. */
+/* The shortest text that stands for the number, of `digits` digits or more. 17 digits always give the number back (IEEE 754), so that the
+ * loop ends by then. DBL_DIG is enough to find shorter texts, too, since %g drops zeros, but it writes 2e+01 as 20: a REAL, which has to
+ * look like one, begins with 1. */
 static void print_number(double value, int digits, char text[40])
 {
   for (; digits <= DBL_DECIMAL_DIG; digits++) {
@@ -57,13 +58,16 @@ static flow_json *keep(reader *r, flow_json *made)
   return made;
 }
 
+/* The four kinds of white space of RFC 8259, section 2. */
 static void skip_space(reader *r)
 {
   while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
 }
 
+/* Whether the next byte is this one; 0 at the end of the text. */
 static int next_is(const reader *r, char c) { return r->at < r->end && *r->at == c; }
 
+/* Passes the word if the text goes on with it; what follows the word is not looked at here. */
 static int skip_word(reader *r, const char *word)
 {
   size_t length = strlen(word);
@@ -72,6 +76,7 @@ static int skip_word(reader *r, const char *word)
   return 1;
 }
 
+/* Four hexadecimal digits as a number; 0: there are fewer. */
 static int hex4(const char *at, const char *end, unsigned *out)
 {
   *out = 0;
@@ -184,7 +189,7 @@ static flow_json *read_number(reader *r)
   return json;
 }
 
-/* A value without what is in it. */
+/* A value without what is in it. NULL: r->status says whether memory was missing or the text is wrong at r->at. */
 static flow_json *read_value(reader *r)
 {
   skip_space(r);
@@ -202,7 +207,7 @@ static flow_json *read_value(reader *r)
   return json;
 }
 
-/* Up to the value of the next entry: its key and the colon. */
+/* Up to the value of the next entry: its key and the colon. The key is kept in r->key until place() takes it over. */
 static int read_key(reader *r)
 {
   skip_space(r);
@@ -247,7 +252,8 @@ static int advance(reader *r, const flow_json *placed)
   return 0;
 }
 
-/* The text need not end with a zero. *out is NULL after a failure. */
+/* The text need not end with a zero. *out is NULL after a failure. *end: how many bytes were read. What follows the root is not looked at,
+ * so that values can stand one after the other. Besides RFC 8259 NaN and Infinity are read, which Python writes. */
 flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_json **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -271,6 +277,8 @@ flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_jso
                    (double)(*end < bytes ? *end + 1 : bytes), (double)bytes);
 }
 
+/* For texts of callers, such as arguments of functions: `what` begins the message. *out is NULL after a failure, else for
+ * flow_json_release. */
 flow_status flow_json_read_object(const char *what, const char *text, flow_json **out)
 {
   size_t end;
@@ -318,7 +326,8 @@ static void add_quoted(writer *w, const char *text)
   add(w, "\"");
 }
 
-/* A value up to its first entry, without its key. */
+/* A value up to its first entry, without its key. What has no text of its own, as all that a program has made, gets the shortest one
+ * (number_text). */
 static void add_value(writer *w, const flow_json *json)
 {
   char number[40];
@@ -335,7 +344,8 @@ static void add_value(writer *w, const flow_json *json)
   w->failed |= json->failed;
 }
 
-/* The root's own key is not written. */
+/* The root's own key is not written. In one line without spaces; for flow_free. NULL: memory is missing, or a part of the tree could not be
+ * made. */
 char *flow_json_write(const flow_json *json)
 {
   FLOW_DEFAULT_FLOATS;

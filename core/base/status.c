@@ -1,4 +1,6 @@
-/* status.c: the message of this thread's last failure, and texts that are built piece by piece. */
+/* status.c: the message of this thread's last failure, and texts that are built piece by piece. The message and its fields stay until the
+ * thread's next failure; success does not clear them, so that a function may clean up after a failure by calls that succeed. Nothing here
+ * takes memory: a failure for want of memory can be described, too. */
 #include "base/need.h"
 
 #include <math.h>
@@ -12,19 +14,23 @@ enum { SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
 
 static _Thread_local char last_message[FLOW_MESSAGE_SIZE];
 static _Thread_local flow_error_fields last_fields = FLOW_ERROR_UNKNOWN;
+/* A ring, so that one sentence can show several shapes; see flow_shape_text. */
 static _Thread_local char shape_text[SHAPE_BUFFERS][SHAPE_SIZE];
 static _Thread_local unsigned next_shape_text;
 
+/* Never NULL: "" before the first failure. Valid until this thread fails again. */
 const char *flow_last_error(void)
 {
   return last_message;
 }
 
+/* NaN: the failure does not tell this number, or there is no such field. */
 double flow_last_error_field(int field)
 {
   return field >= 0 && field < FLOW_ERROR_FIELD_COUNT ? last_fields.values[field] : __builtin_nan("");
 }
 
+/* For a failure that another thread or a later call is to report (failure.h). */
 flow_error_fields flow_error_fields_now(void)
 {
   return last_fields;
@@ -52,6 +58,8 @@ static void keep_message(const char *text, size_t length)
   last_message[length] = '\0';
 }
 
+/* Returns status, as all functions flow_fail* do, so that a caller can return what it gets. fields NULL: no number is known, and none of an
+ * earlier failure stays. */
 flow_status flow_fail_list(flow_status status, const flow_error_fields *fields, const char *format, va_list arguments)
 {
   static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
@@ -80,18 +88,21 @@ flow_status flow_fail_with(flow_status status, flow_error_fields fields, const c
   return status;
 }
 
+/* Adds a number to the failure that was just noted. */
 flow_status flow_fail_field(flow_status status, flow_error_field field, double value)
 {
   last_fields.values[field] = value;
   return status;
 }
 
+/* names: those of the arguments, as the macro FLOW_NEED writes them ("a, b, c"); index: which of them is NULL. */
 flow_status flow_fail_null(const char *function, const char *names, int index)
 {
   for (; index > 0; index--) names = strchr(names, ',') + 2;
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %.*s is NULL", function, (int)strcspn(names, ","), names);
 }
 
+/* Puts text in front of the present message, whose fields stay. Of a message that gets too long the end is lost. */
 flow_status flow_fail_prefix(flow_status status, const char *format, ...)
 {
   char text[FLOW_MESSAGE_SIZE];
@@ -107,6 +118,7 @@ flow_status flow_fail_prefix(flow_status status, const char *format, ...)
   return status;
 }
 
+/* A text in the caller's memory of `size` bytes, the zero at the end included; NULL: only the length is counted. */
 flow_text flow_text_into(char *buffer, int size)
 {
   if (!buffer) size = 0;
@@ -125,6 +137,7 @@ void flow_text_add(flow_text *text, const char *format, ...)
   if (length > 0 && text->length <= INT32_MAX - length) text->length += length;
 }
 
+/* As Keras prints shapes, in braces: the rows of a batch are None, a multiple of them 2*None. */
 void flow_text_add_shape(flow_text *text, int rank, const int64_t *shape)
 {
   flow_text_add(text, "{");
@@ -137,6 +150,7 @@ void flow_text_add_shape(flow_text *text, int rank, const int64_t *shape)
   flow_text_add(text, "}");
 }
 
+/* Valid until this thread has asked for 8 more. */
 const char *flow_shape_text(int rank, const int64_t *shape)
 {
   char *buffer = shape_text[next_shape_text++ % SHAPE_BUFFERS];
@@ -145,6 +159,7 @@ const char *flow_shape_text(int rank, const int64_t *shape)
   return buffer;
 }
 
+/* For numbers that come as doubles from Lua: exact whole numbers from `least` to 2^53. NaN fails the first comparison. */
 flow_status flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out)
 {
   if (!(value >= least) || value > 0x1p53 || value != floor(value))

@@ -14,11 +14,13 @@ static const char *const job_names[FLOW_JOB_COUNT] = {
   [FLOW_JOB_CHIEF] = "chief", [FLOW_JOB_WORKER] = "worker", [FLOW_JOB_PS] = "ps", [FLOW_JOB_EVALUATOR] = "evaluator",
 };
 
+/* NULL for a number that is no job; the text is static. */
 const char *flow_job_name(int job)
 {
   return job >= 0 && job < FLOW_JOB_COUNT ? job_names[job] : NULL;
 }
 
+/* Also by the names of other systems: "master" is TensorFlow 1's chief. -1: no job has this name. */
 int flow_job_find(const char *name)
 {
   static const char pool[] = "workerpool";               /* Vertex AI numbers the jobs in this order */
@@ -30,6 +32,8 @@ int flow_job_find(const char *name)
   return -1;
 }
 
+/* A decimal number of digits alone, from 0 to `most`; -1: the text is something else. No sign, no space: what is read here are addresses'
+ * ports and tasks' indices. */
 int flow_parse_number(const char *text, int most)
 {
   int64_t number = 0;
@@ -42,6 +46,7 @@ int flow_parse_number(const char *text, int most)
   return (int)number;
 }
 
+/* "worker:3", written into `name`, which is returned. */
 const char *flow_task_name(int job, int index, char name[FLOW_TASK_NAME_SIZE])
 {
   snprintf(name, FLOW_TASK_NAME_SIZE, "%s:%d", flow_job_name(job) ? flow_job_name(job) : "?", index);
@@ -62,6 +67,7 @@ flow_status flow_cluster_new(const char *source, flow_cluster **out)
   return FLOW_OK;
 }
 
+/* NULL is allowed. Addresses of tasks that the environment does not tell are NULL in the table. */
 void flow_cluster_release(flow_cluster *cluster)
 {
   if (!cluster) return;
@@ -72,6 +78,7 @@ void flow_cluster_release(flow_cluster *cluster)
   flow_free(cluster);
 }
 
+/* Tasks of all jobs; 0: this process trains by itself. */
 static int total(const flow_cluster *cluster)
 {
   int count = 0;
@@ -79,6 +86,8 @@ static int total(const flow_cluster *cluster)
   return count;
 }
 
+/* Appends a task to a job. address: "host:port", brought into one form, so that two ways to write one address are equal; NULL: not known
+ * yet, as where a launcher finds the others. A failure leaves the cluster as it was, but for room in its table. */
 flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address)
 {
   char canonical[FLOW_ADDRESS_SIZE], name[FLOW_TASK_NAME_SIZE], *copy = NULL;
@@ -98,12 +107,14 @@ flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address
   return FLOW_OK;
 }
 
+/* Takes all tasks of a job out. */
 void flow_cluster_remove(flow_cluster *cluster, int job)
 {
   for (int i = 0; i < cluster->count[job]; i++) flow_free(cluster->address[job][i]);
   cluster->count[job] = 0;
 }
 
+/* *out: a cluster of its own with the same tasks and place, for flow_cluster_release. */
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
 {
   flow_cluster *copy;
@@ -125,6 +136,7 @@ flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
 /* A task while addresses are compared; `address` is borrowed from the cluster. */
 typedef struct task { const char *address; int job, index; } task;
 
+/* For qsort: by address, then in the order of jobs and indices, so that a message names the first two tasks that clash. */
 static int by_address(const void *a, const void *b)
 {
   const task *first = a, *second = b;
@@ -188,7 +200,7 @@ static flow_status check_addresses(const flow_cluster *cluster)
   return status;
 }
 
-/* "2 workers (worker:0 a:1, worker:1 b:2)": what a job consists of, for messages. */
+/* "2 workers (worker:0 a:1, worker:1 b:2)": what a job consists of, for messages. At most four tasks are written out. */
 static void describe_job(flow_text *text, const flow_cluster *cluster, int job)
 {
   int count = cluster->count[job];
@@ -249,15 +261,18 @@ flow_status flow_cluster_check(const flow_cluster *cluster)
 
 /* ---- roles --------------------------------------------------------------------------------------------------------------------------- */
 
+/* Where the description came from, such as "TF_CONFIG": the first words of every message about it. */
 const char *flow_cluster_source(const flow_cluster *cluster)
 {
   return cluster ? cluster->source : NULL;
 }
 
+/* A flow_job; -1: the process is no task of a cluster, or nothing says which. */
 int flow_cluster_job(const flow_cluster *cluster)
 {
   return cluster ? cluster->job : -1;
 }
+/* From 0 in its job; -1: as above. */
 int flow_cluster_index(const flow_cluster *cluster)
 {
   return cluster && cluster->job >= 0 ? cluster->index : -1;
@@ -269,6 +284,7 @@ int flow_cluster_count(const flow_cluster *cluster, int job)
   return job >= 0 && job < FLOW_JOB_COUNT ? cluster->count[job] : 0;
 }
 
+/* Borrowed; NULL: there is no such task, or its address is not known. */
 const char *flow_cluster_address(const flow_cluster *cluster, int job, int index)
 {
   if (!cluster) return NULL;
@@ -283,6 +299,7 @@ int flow_cluster_chief_job(const flow_cluster *cluster)
   return cluster->count[FLOW_JOB_CHIEF] > 0 ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER;
 }
 
+/* A process without a cluster leads itself. */
 int flow_cluster_is_chief(const flow_cluster *cluster)
 {
   if (!cluster) return 0;
@@ -331,6 +348,7 @@ int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
   return text.length;
 }
 
+/* A line for each task, with its address where it is known: what flowlua launch prints and monitors show. */
 void flow_cluster_list(const flow_cluster *cluster, flow_text *text)
 {
   char name[FLOW_TASK_NAME_SIZE];
@@ -342,6 +360,7 @@ void flow_cluster_list(const flow_cluster *cluster, flow_text *text)
   }
 }
 
+/* One text more in a digest; NULL counts as an empty text. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
   return flow_hash(flow_hash_text(hash, text ? text : ""), "\xff", 1);      /* which ends a text: no text holds it */

@@ -10,6 +10,7 @@
 #include "graph/tape.h"
 #include "tensor/place.h"
 
+/* Everything is zero at first: one replica, the CPU, float32, no trace. *out: for flow_context_release. */
 flow_status flow_context_new(flow_context **out)
 {
   void *block;
@@ -44,6 +45,7 @@ void flow_context_release(flow_context *context)
   flow_free(context);
 }
 
+/* Scopes for one more coroutine; flow_scopes_enter makes them the present ones. */
 flow_status flow_scopes_new(flow_context *context, flow_scopes **out)
 {
   void *block;
@@ -64,6 +66,7 @@ void flow_scopes_enter(flow_context *context, flow_scopes *scopes)
   context->scopes = scopes ? scopes : &context->own;
 }
 
+/* If they are the present ones, the context's own take their place. */
 void flow_scopes_release(flow_scopes *scopes)
 {
   if (!scopes) return;
@@ -81,10 +84,12 @@ void flow_context_seed(flow_context *context, double seed)
   context->draws = 0;
 }
 
+/* blank: layers leave their variables at zero, as where a file fills them next. */
 void flow_context_set_blank(flow_context *context, int blank)
 {
   if (context) context->blank = blank != 0;
 }
+/* For traces that begin from now on, and for eager ops: a row's bits do not depend on the other rows of the batch. */
 void flow_context_set_exact(flow_context *context, int exact)
 {
   if (context) context->exact = exact != 0;
@@ -94,10 +99,13 @@ int flow_context_exact(const flow_context *context)
   return context ? context->exact : 0;
 }
 
+/* How many replicas the next traces are for; fewer than 2 count as one. */
 void flow_context_set_replicas(flow_context *context, int count)
 {
   if (context) context->replicas = count;
 }
+/* The dtype in which float32 variables are read in these scopes, FLOW_FLOAT32: as they are; returns the one before, which the caller sets
+ * back. */
 int flow_context_set_autocast(flow_context *context, int dtype)
 {
   if (!context) return 0;
@@ -109,12 +117,15 @@ void flow_context_set_gathers(flow_context *context, int gathers)
 {
   if (context) context->gathers = gathers;
 }
+/* What the next traces know of the cluster: its workers, the rows of a worker's batch and the bytes of an element of a gradient on its way.
+ * Plans choose with it what they exchange. */
 void flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes)
 {
   if (!context) return;
   context->network = (flow_network){ .workers = workers, .rows = rows, .gradient_bytes = gradient_bytes };
 }
 
+/* How many bytes of gradients are added up at once; 0: the library chooses. */
 void flow_context_set_bucket_bytes(flow_context *context, double bytes)
 {
   if (context) context->bucket_bytes = bytes;
@@ -182,6 +193,7 @@ int flow_trace_depth(const flow_context *context)
 {
   return context ? context->scopes->trace_count : 0;
 }
+/* Of the innermost trace; 0: none is open. */
 int flow_trace_replicas(const flow_context *context)
 {
   if (!context) return 0;
@@ -212,7 +224,8 @@ flow_status flow_trace_begin(flow_context *context)
   return FLOW_OK;
 }
 
-/* For calls that make sense only while a trace is open. */
+/* For calls that make sense only while a trace is open. who: the function that was called, for the message. *out: borrowed; NULL after the
+ * failure. */
 flow_status flow_innermost_trace(flow_context *context, const char *who, flow_graph **out)
 {
   *out = flow_context_trace(context);
@@ -268,7 +281,8 @@ void flow_trace_abort(flow_context *context)
 }
 
 /* The input of the op that made `tensor`, for losses that want the logits that went into a softmax. Declared in context.h. NULL is also
- * what comes of missing memory: the caller then does without. */
+ * what comes of missing memory: the caller then does without. *attributes: those of that op. The result is a new reference to its first
+ * operand; NULL: another op made the tensor, or nothing recorded it. */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op, flow_attributes *attributes)
 {
   flow_graph *graph = tensor->graph;

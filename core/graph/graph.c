@@ -65,6 +65,7 @@ void flow_graph_release(flow_graph *graph)
   flow_counted_release(&graph->counted);
 }
 
+/* What a trace keeps of a tensor: dtype and shape, without strides. */
 flow_signature flow_tensor_signature(const flow_tensor *tensor)
 {
   flow_signature signature = { .dtype = tensor->dtype, .rank = tensor->rank };
@@ -72,7 +73,7 @@ flow_signature flow_tensor_signature(const flow_tensor *tensor)
   return signature;
 }
 
-/* Pointers into `values` are not valid any more after it: the array may move. */
+/* Pointers into `values` are not valid any more after it: the array may move. A copy is appended; references in it change hands. */
 static flow_status add_value(flow_graph *graph, const flow_value *value, int *index)
 {
   FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + 1, &graph->value_capacity));
@@ -81,6 +82,7 @@ static flow_status add_value(flow_graph *graph, const flow_value *value, int *in
   return FLOW_OK;
 }
 
+/* *value: the next argument of the traced function, in the order of the calls. */
 flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value)
 {
   FLOW_TRY(flow_grow(&graph->inputs, sizeof(int), graph->input_count + 1, &graph->input_capacity));
@@ -168,6 +170,7 @@ static flow_status set_lists(flow_node *node, const int *inputs, int input_count
   return FLOW_OK;
 }
 
+/* For ops with a fixed number of outputs. outputs: room for the numbers of the new values. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs)
 {
@@ -192,7 +195,8 @@ flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs,
   return FLOW_OK;
 }
 
-/* Appends and moves to its place: O(nodes), which is fine for the few that a pass inserts. */
+/* Appends and moves to its place: O(nodes), which is fine for the few that a pass inserts. The new node runs before what was node `index`;
+ * values keep their numbers. */
 flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count,
                               const flow_attributes *attributes, const flow_signature *output_signatures, int *outputs)
 {
@@ -240,7 +244,8 @@ flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a,
   return FLOW_OK;
 }
 
-/* Readers only: outputs of the graph are the caller's list, and the plan drops nodes whose results are not read any more. */
+/* Readers only: outputs of the graph are the caller's list, and the plan drops nodes whose results are not read any more. same[value] for
+ * the first `count` values: what is read in its place. */
 void flow_graph_redirect(flow_graph *graph, const int *same, int count)
 {
   for (int n = 0; n < graph->node_count; n++) {
@@ -250,6 +255,7 @@ void flow_graph_redirect(flow_graph *graph, const int *same, int count)
   }
 }
 
+/* *out: a new reference. A constant gives its tensor, all else a symbolic one. */
 flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out)
 {
   const flow_value *v = &graph->values[value];
@@ -260,6 +266,8 @@ flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out)
   return flow_tensor_new_symbolic(graph, value, v->signature.dtype, v->signature.rank, v->signature.dims, out);
 }
 
+/* A cast that a policy asked for need not be carried out where the kernel that reads it computes in float32 anyway. On a device whose
+ * kernels read 16 bits by themselves nothing is to be won. */
 void flow_graph_loosen(const flow_tensor *tensor)
 {
   flow_graph *graph = tensor->graph;
@@ -269,13 +277,15 @@ void flow_graph_loosen(const flow_tensor *tensor)
   v->loose = graph->values[graph->nodes[v->node].inputs[0]].signature.dtype == FLOW_FLOAT32;
 }
 
+/* The float32 value before the cast of a loose one; -1: there is none. */
 int flow_graph_wide(const flow_tensor *tensor)
 {
   if (!tensor->graph || !tensor->graph->values[tensor->value].loose) return -1;
   return tensor->graph->nodes[tensor->graph->values[tensor->value].node].inputs[0];
 }
 
-/* A search through a list: a trace touches hundreds of variables at most, each a few times. */
+/* A search through a list: a trace touches hundreds of variables at most, each a few times. -1: this trace has not read or written the
+ * variable yet. */
 int flow_graph_version(const flow_graph *graph, const flow_variable *variable)
 {
   for (int i = 0; i < graph->version_count; i++)

@@ -48,6 +48,7 @@ flow_status flow_variable_over(flow_tensor *storage, const char *name, int train
   return FLOW_OK;
 }
 
+/* Counts are atomic, since several threads may hold references; all else of a variable is for one thread at a time. */
 flow_variable *flow_variable_retain(flow_variable *variable)
 {
   if (!variable) return NULL;
@@ -55,6 +56,7 @@ flow_variable *flow_variable_retain(flow_variable *variable)
   return variable;
 }
 
+/* The magic word is taken away, so that a pointer that is used after this is found in most cases. */
 void flow_variable_release(flow_variable *variable)
 {
   if (!variable || atomic_fetch_sub_explicit(&variable->references, 1, memory_order_acq_rel) != 1) return;
@@ -73,15 +75,18 @@ int flow_variable_trainable(const flow_variable *variable)
 {
   return variable ? variable->trainable : 0;
 }
+/* Holds for gradients that are taken from now on; plans keep what they were made with. */
 void flow_variable_set_trainable(flow_variable *variable, int trainable)
 {
   if (variable) variable->trainable = trainable != 0;
 }
+/* How often an eager call has changed it; what follows from the value can be kept as long as this stays. */
 double flow_variable_version(const flow_variable *variable)
 {
   return variable ? variable->version : 0;
 }
 
+/* *out: a new reference to the storage itself: later assignments show in it. */
 flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
 {
   FLOW_NEED(variable, out);

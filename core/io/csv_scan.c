@@ -63,6 +63,7 @@ typedef struct scanner {
   unsigned char stops[256];
 } scanner;
 
+/* A scanner at the beginning of the text; UTF-8's mark is passed over. */
 static scanner scanner_of(const flow_csv *csv, char delimiter)
 {
   scanner s = { .next = csv->text, .end = csv->text + csv->bytes, .delimiter = delimiter };
@@ -72,6 +73,8 @@ static scanner scanner_of(const flow_csv *csv, char delimiter)
   return s;
 }
 
+/* A CR ends a line only before LF here: lone ones were turned into LF, or are part of a field. Reading one byte beyond the text is safe: a
+ * NUL is there. */
 static int at_line_end(const scanner *s)
 {
   return s->next == s->end || *s->next == '\n' || (*s->next == '\r' && s->next[1] == '\n');
@@ -85,6 +88,7 @@ static int pass_field_end(scanner *s)
   return last;
 }
 
+/* Lines count from 1, blank ones included, as editors show them. */
 static flow_status fail_line(const flow_csv *csv, int64_t line, const char *what)
 {
   return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld: %s", csv->path, (long long)line, what);
@@ -111,6 +115,7 @@ typedef struct part {
   int64_t wrong_line, wrong_columns;
 } part;
 
+/* What the threads share: `run` is the same for all parts, tickets hand out the parts. start: a scanner that each part copies. */
 typedef struct plain_table {
   flow_csv *csv;
   scanner start;
@@ -120,6 +125,7 @@ typedef struct plain_table {
   flow_ticket ticket;
 } plain_table;
 
+/* Members take parts until none is left; which member gets which does not matter, since each part writes to places of its own. */
 static void plain_member(flow_region *region, int member, int members, void *argument)
 {
   plain_table *table = argument;
@@ -127,6 +133,7 @@ static void plain_member(flow_region *region, int member, int members, void *arg
   for (int64_t i; (i = flow_ticket_take(&table->ticket)) < table->count;) table->run(table, &table->parts[i]);
 }
 
+/* Returns when all parts are done. One part is not worth waking a thread. */
 static void run_parts(plain_table *table, void (*run)(plain_table *table, part *of))
 {
   table->run = run;
@@ -134,6 +141,7 @@ static void run_parts(plain_table *table, void (*run)(plain_table *table, part *
   flow_team_run(table->count > 1 ? 0 : 1, plain_member, table);
 }
 
+/* The first pass: how many lines and records the part has. Only then it is known where its records go in the table. */
 static void count_lines(plain_table *table, part *of)
 {
   (void)table;
@@ -145,7 +153,8 @@ static void count_lines(plain_table *table, part *of)
   }
 }
 
-/* Where the first `room` fields of the record begin, and NULs at the ends of all; gives the number of all. */
+/* Where the first `room` fields of the record begin, and NULs at the ends of all; gives the number of all. Fields beyond `room` are counted
+ * and lost: the record is wrong then, and its number is what the message tells. */
 static int64_t cut_record(scanner *s, char **fields, int64_t room)
 {
   for (int64_t count = 0;;) {
@@ -163,6 +172,8 @@ static int64_t cut_record(scanner *s, char **fields, int64_t room)
   }
 }
 
+/* The second pass. Ends at the first record with another number of fields; without a table (csv->fields NULL) it only looks for that
+ * record. */
 static void cut_lines(plain_table *table, part *of)
 {
   const flow_csv *csv = table->csv;
@@ -207,6 +218,7 @@ static int64_t count_columns(const scanner *start)
   return columns;
 }
 
+/* Of several wrong records the message names the first one of the file, whatever thread found it: parts are in its order. */
 static flow_status scan_plain(plain_table *table)
 {
   flow_csv *csv = table->csv;
@@ -319,6 +331,7 @@ static flow_status scan_record(quoted_table *table)
   return FLOW_OK;
 }
 
+/* By one thread, as whether a line end is inside of quotes follows from all of the text before it. */
 static flow_status scan_with_quotes(quoted_table *table)
 {
   while (table->s.next < table->s.end) {
@@ -332,6 +345,8 @@ static flow_status scan_with_quotes(quoted_table *table)
   return FLOW_OK;
 }
 
+/* Fills in rows, columns, fields (row-major, pointers into csv->text) and lines (of each record). After a failure the table is released by
+ * its owner, as after flow_csv_read. */
 flow_status flow_csv_scan(flow_csv *csv, char delimiter)
 {
   if (memchr(csv->text, 0, (size_t)csv->bytes))

@@ -42,6 +42,7 @@ static int recognizes(const unsigned char *head, uint64_t count)
   return count > LENGTH_BYTES && head[LENGTH_BYTES] == '{' && flow_little_endian(head, LENGTH_BYTES) <= MOST_HEADER_BYTES;
 }
 
+/* name: of the tensor or part that is wrong, cut where it is long, since the file may hold anything. */
 static flow_status fail_header(const flow_tensor_file *file, const char *name, const char *reason)
 {
   return flow_fail(FLOW_CORRUPT_DATA, "%s is not a complete safetensors file: '%.200s' %s", file->path, name, reason);
@@ -122,6 +123,7 @@ static flow_status read_document(flow_tensor_file *file, const flow_json *docume
   return FLOW_OK;
 }
 
+/* For qsort: by place; of two at one place the empty one comes first, as check_contiguous needs it. */
 static int compare_offsets(const void *a, const void *b)
 {
   const flow_tensor_entry *const *left = a, *const *right = b;
@@ -172,8 +174,8 @@ static flow_status take_checksums(flow_tensor_file *file)
   return FLOW_OK;
 }
 
-/* `block` is the length, the header, and a NUL. The checksum was made while its own digits were 0, so they are set to 0 for the
- * comparison and put back. */
+/* `block` is the length, the header, and a NUL. The checksum was made while its own digits were 0, so they are set to 0 for the comparison
+ * and put back. A header of another program has none, and passes. */
 static flow_status check_header_checksum(const flow_tensor_file *file, char *block, uint64_t bytes)
 {
   enum { START = sizeof checksum_start - 1 };
@@ -378,6 +380,7 @@ static flow_status make_header(const flow_tensor_writer *writer, const flow_writ
   return flow_fail(FLOW_INVALID_ARGUMENT, "names and notes of %d tensors are too long for a safetensors file", writer->item_count);
 }
 
+/* The next multiple of the alignment: contents begin there, so that a reader may map the file and use them where they are. */
 static uint64_t padded(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
 /* Length, header and blanks, with its checksum if there is to be one. */
@@ -430,4 +433,5 @@ static flow_status write_all(const flow_tensor_writer *writer, flow_sink *sink)
   return status;
 }
 
+/* The record by which tensor_file.c finds this format. */
 const flow_format flow_format_safetensors = { "safetensors", recognizes, read_index, size_of, write_all };

@@ -37,7 +37,8 @@ static const char *expected_text(flow_argument_type type)
   return texts[type];
 }
 
-/* {1, 2} or {{1, 2}, {null, 4}}: the list at depth `depth` whose numbers begin at `first`. */
+/* {1, 2} or {{1, 2}, {null, 4}}: the list at depth `depth` whose numbers begin at `first`. Nine entries of each list at most: a message
+ * shows what kind of list came, not all of it. */
 static void list_text(const argument_value *value, int depth, int first, flow_text *text)
 {
   int length = value->dims[depth], stride = 1;
@@ -66,7 +67,7 @@ static const char *value_text(const argument_value *value, char *buffer, int siz
   return buffer;
 }
 
-/* Names of all parameters: "filters, kernel_size, strides". */
+/* Names of all parameters: "filters, kernel_size, strides". A list that is too long for the buffer is cut. */
 static const char *parameter_names(const flow_argument *parameters, char *buffer, int size)
 {
   flow_text text = flow_text_into(buffer, size);
@@ -77,7 +78,8 @@ static const char *parameter_names(const flow_argument *parameters, char *buffer
 
 /* ---- defaults ---------------------------------------------------------------------------------------------------------- */
 
-/* The default of a parameter as a value; `numbers` has room for FLOW_MAX_RANK. */
+/* The default of a parameter as a value; `numbers` has room for FLOW_MAX_RANK. Texts of defaults are the record's own and well formed, so
+ * that nothing is checked but the kind: "3", "true", "same", "1,1" for a list. */
 static argument_value default_value(const flow_argument *parameter, double *numbers)
 {
   const char *initial = parameter->initial;
@@ -139,7 +141,8 @@ static int all_numbers(const argument_value *value)
   return 1;
 }
 
-/* "Dense: units must be an integer, found "three"". */
+/* "Dense: units must be an integer, found "three"". who: the class or function that was asked; name: the option, with the prefix of a
+ * choice in front. */
 static flow_status wrong_type(const char *who, const char *name, const flow_argument *parameter, const argument_value *value)
 {
   char found[LIST_SIZE];
@@ -148,7 +151,8 @@ static flow_status wrong_type(const char *who, const char *name, const flow_argu
 }
 
 /* Stores the choice that `value` names (case does not count, as in Keras), spelled as the record spells it. parameter->choices:
- * "valid|same|!full", of which those with "!" are known to Keras and not supported: they get another message than a misspelled one. */
+ * "valid|same|!full", of which those with "!" are known to Keras and not supported: they get another message than a misspelled one.
+ * Suggestions are offered for misspelled ones. */
 static flow_status store_choice(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                 flow_arguments *result)
 {
@@ -238,7 +242,8 @@ static flow_status store_sizes(const char *who, const char *name, const flow_arg
   return flow_arguments_store(result, name, &normal);
 }
 
-/* One number for all sides, one for each axis, or both of each axis: the normal form is the last one. */
+/* One number for all sides, one for each axis, or both of each axis: the normal form is the last one. So "1", "{1, 2}" and "{{1, 1}, {2,
+ * 2}}" are stored alike, and readers take two numbers for each axis. */
 static flow_status store_sides(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                flow_arguments *result)
 {
@@ -317,7 +322,7 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
   return flow_arguments_store(result, name, value);
 }
 
-/* Options of earlier versions of Keras. */
+/* Options of earlier versions of Keras. They are refused, with what they are called now: their meaning was sometimes another one. */
 static const struct { const char *name, *now; } renamed[] = {
   { "lr", "learning_rate" }, { "decay", "weight_decay, or a schedule as the learning_rate" }, { "beta1", "beta_1" }, { "beta2", "beta_2" },
   { "nb_filter", "filters" }, { "border_mode", "padding" }, { "init", "kernel_initializer" },
@@ -333,7 +338,8 @@ static const char *renaming(const char *name, char *text, size_t size)
   return text;
 }
 
-/* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. */
+/* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. result NULL: names
+ * with a dot are not asked for yet, since the choice whose options they are has not been stored. */
 static flow_status check_name(const char *who, const flow_argument *parameters, const char *name, const flow_arguments *result)
 {
   char known[LIST_SIZE], hint[FLOW_SUGGESTION_SIZE], parameter[NAME_SIZE];
@@ -367,7 +373,8 @@ static int is_nothing(const flow_argument *parameter, const argument_value *valu
 }
 
 /* Puts every parameter into `result`, under "<prefix><name>". A choice with options (an initializer) is followed by its own parameters
- * under "<name>.": complete_into calls itself once for them. */
+ * under "<name>.": complete_into calls itself once for them. given: may be NULL. Parameters are stored in the order of the record, which is
+ * Keras' order of positional arguments. */
 static flow_status complete_into(const char *who, const char *prefix, const flow_argument *parameters, const flow_arguments *given,
                                  flow_arguments *result)
 {
@@ -397,7 +404,8 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
 }
 
 /* The result has every parameter of the record, in its normal form: types and defaults are not checked again after this.
- * FLOW_INVALID_ARGUMENT says who was asked, what was found, and what is possible; a likely spelling is offered. */
+ * FLOW_INVALID_ARGUMENT says who was asked, what was found, and what is possible; a likely spelling is offered. *out: for
+ * flow_arguments_release; not touched by a failure. given stays the caller's; NULL stands for no arguments. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out)
 {
   flow_arguments *result;

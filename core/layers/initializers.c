@@ -94,6 +94,7 @@ static flow_initializer_draw constant(const flow_arguments *options, int rank, c
   return (flow_initializer_draw){ FLOW_CONSTANT, flow_argument_number(options, "value"), 0 };
 }
 
+/* mean and stddev as they are given; the truncated one redraws beyond two deviations of the given stddev, as Keras. */
 static flow_initializer_draw random_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
@@ -159,12 +160,14 @@ static flow_initializer_draw lecun_normal(const flow_arguments *options, int ran
   return variance_scaling(1, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
+/* Only matrices: fill_identity finds out. */
 static flow_initializer_draw identity(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
   return (flow_initializer_draw){ FLOW_IDENTITY, flow_argument_number(options, "gain"), 0 };
 }
 
+/* By a decomposition of a normal matrix: orthogonal.c. */
 static flow_initializer_draw orthogonal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
@@ -189,6 +192,7 @@ static const flow_initializer records[] = {
   { "orthogonal", "Orthogonal", orthogonal_options, orthogonal },
 };
 
+/* Records are numbered in the order of the table above; files have names, not numbers. */
 int flow_initializer_count(void) { return (int)(sizeof records / sizeof *records); }
 
 /* index: 0 to flow_initializer_count() - 1, not checked. */
@@ -227,6 +231,7 @@ static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double 
   normal_pair(bits.word[2], bits.word[3], normals + 2);
 }
 
+/* For orthogonal.c: standard normals by the same numbers as those of random_normal. */
 void flow_initializer_normals(uint64_t key, uint64_t block, double values[4]) { normal_block(key, block, 0, values); }
 
 /* Elements 4 * block to 4 * block + 3. A truncated normal is drawn again from the next attempt's block until it is within
@@ -279,7 +284,8 @@ static flow_status fill_identity(const flow_initializer *record, double gain, fl
 }
 
 /* The numbers of a nested list, broadcast to the shape: aligned at the last axis, with a stride of 0 where the list has one entry.
- * Row-major positions of the tensor are taken apart from the last axis on. */
+ * Row-major positions of the tensor are taken apart from the last axis on. into: all elements are written; the option was checked to be a
+ * nested list of equal lengths. */
 static flow_status fill_listed(const flow_initializer *record, const flow_arguments *options, flow_tensor *into)
 {
   const double *values;

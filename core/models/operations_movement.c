@@ -20,6 +20,8 @@ static int64_t whole(const flow_json *value, int64_t most)
 
 /* ---- the few ops --------------------------------------------------------------------------------------------------------- */
 
+/* x in the shape `dims`, one of which may be INT64_MIN: it follows from the others. Borrowed from the call's expression, as all results
+ * here; NULL after a failure, which the expression keeps, so that calls can be nested without checks between them. */
 static flow_tensor *reshaped(flow_operation_call *call, flow_tensor *x, int rank, const int64_t *dims)
 {
   if (rank > FLOW_MAX_RANK)
@@ -38,8 +40,11 @@ static flow_tensor *with_axis(flow_operation_call *call, flow_tensor *x, int axi
   return reshaped(call, x, x->rank + 1, dims);
 }
 
+/* All elements in one dimension, in row-major order. */
 static flow_tensor *flat(flow_operation_call *call, flow_tensor *x) { return reshaped(call, x, 1, (int64_t[]){ INT64_MIN }); }
 
+/* x with its axes in another order: axis i of the result is axis axes[i] of x. axes has x->rank entries, each axis once; the op checks
+ * them. */
 static flow_tensor *permuted(flow_operation_call *call, flow_tensor *x, const int *axes)
 {
   if (!x) return NULL;
@@ -48,7 +53,8 @@ static flow_tensor *permuted(flow_operation_call *call, flow_tensor *x, const in
   return flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
-/* INT64_MAX / 2 as the end of the other axes: the slice op cuts it at the size, also one that is not known yet. */
+/* INT64_MAX / 2 as the end of the other axes: the slice op cuts it at the size, also one that is not known yet. Elements `first` to `end` -
+ * 1 of one axis, all of the others. */
 flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end)
 {
   if (!x) return NULL;
@@ -61,6 +67,7 @@ flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int 
   return flow_express(E, FLOW_OP_slice, x, NULL, NULL, &attributes);
 }
 
+/* `count` tensors one after the other along an axis, from 0. NULL entries, of operands that failed, end in NULL. */
 static flow_tensor *joined(flow_operation_call *call, flow_tensor *const *list, int count, int axis)
 {
   flow_tensor *result = NULL;
@@ -87,8 +94,8 @@ static flow_tensor *copies(flow_operation_call *call, flow_tensor *x, int64_t co
   return result;
 }
 
-/* A tensor of a value in `dtype` and shape `dims`, of x's rank. In a trace the scalar becomes a constant of the trace
- * first. */
+/* A tensor of a value in `dtype` and shape `dims`, of x's rank. In a trace the scalar becomes a constant of the trace first. A size of the
+ * batch stays symbolic: the scalar is broadcast when the plan runs. */
 static flow_tensor *filled(flow_operation_call *call, const flow_tensor *x, const int64_t *dims, double value, int dtype)
 {
   flow_tensor *scalar = NULL, *stand_in = NULL;
@@ -113,7 +120,8 @@ static int64_t length(flow_operation_call *call, const flow_tensor *x, int axis)
   return 0;
 }
 
-/* The elements of an axis at `positions`, int32 numbers from 0. */
+/* The elements of an axis at `positions`, int32 numbers from 0. The op gather takes rows of the first axis, so that another axis is brought
+ * to the front first; the axes of `positions` then go where that axis was, as numpy.take has them. */
 static flow_tensor *taken(flow_operation_call *call, flow_tensor *x, int axis, flow_tensor *positions)
 {
   int order[FLOW_MAX_RANK], back[FLOW_MAX_RANK], at = 0;
@@ -150,6 +158,8 @@ static flow_tensor *positions_of(flow_operation_call *call, int64_t count, int64
 
 /* ---- rules ------------------------------------------------------------------------------------------------------------------ */
 
+/* Rules: each reads its options from the call's config under Keras' names, and gives a tensor that the expression owns. NULL: the call has
+ * failed, with the operation's name and what is not possible; a rule with several results puts them into call->outputs instead. */
 flow_tensor *flow_operation_concatenate(flow_operation_call *call)
 {
   return joined(call, call->operands, call->count, flow_operation_axis_option(call, X->rank, -1));
@@ -181,6 +191,7 @@ flow_tensor *flow_operation_reshape(flow_operation_call *call)
 
 flow_tensor *flow_operation_ravel(flow_operation_call *call) { return flat(call, X); }
 
+/* axes: a list of all axes; without it they are reversed, as in numpy. */
 flow_tensor *flow_operation_transpose(flow_operation_call *call)
 {
   const flow_json *list = flow_operation_option(call, "axes");
@@ -191,6 +202,7 @@ flow_tensor *flow_operation_transpose(flow_operation_call *call)
   return permuted(call, X, axes);
 }
 
+/* A transposition that leaves all axes but two where they are. */
 flow_tensor *flow_operation_swapaxes(flow_operation_call *call)
 {
   int axes[FLOW_MAX_RANK];
@@ -200,6 +212,7 @@ flow_tensor *flow_operation_swapaxes(flow_operation_call *call)
   return permuted(call, X, axes);
 }
 
+/* axis: where the new one is in the result, so that the rank itself is allowed. */
 flow_tensor *flow_operation_expand_dims(flow_operation_call *call)
 {
   return with_axis(call, X, flow_operation_axis(call, flow_operation_option(call, "axis"), X->rank + 1));
@@ -223,6 +236,8 @@ flow_tensor *flow_operation_squeeze(flow_operation_call *call)
   return reshaped(call, X, rank, dims);
 }
 
+/* A gather with the positions n - 1 .. 0 for each axis that turns; without the option all do. The batch cannot be turned: its positions are
+ * not known before a run. */
 flow_tensor *flow_operation_flip(flow_operation_call *call)
 {
   const flow_json *axis = flow_operation_option(call, "axis"), *entry;
@@ -241,7 +256,8 @@ flow_tensor *flow_operation_flip(flow_operation_call *call)
   return x;
 }
 
-/* Cuts must rise, each from 0 to n. Results go to call->outputs; NULL is returned. */
+/* Cuts must rise, each from 0 to n. Results go to call->outputs; NULL is returned. A number is that of equal parts; a list has the
+ * positions of the cuts, one fewer than parts. */
 flow_tensor *flow_operation_split(flow_operation_call *call)
 {
   const flow_json *parts = flow_operation_option(call, "indices_or_sections");
@@ -277,7 +293,8 @@ flow_tensor *flow_operation_unstack(flow_operation_call *call)
   return NULL;
 }
 
-/* Repeats belong to the last axes; a longer list gives the tensor new axes in front, as numpy.tile. */
+/* Repeats belong to the last axes; a longer list gives the tensor new axes in front, as numpy.tile. One concat for each axis that is
+ * repeated more or less than once. */
 flow_tensor *flow_operation_tile(flow_operation_call *call)
 {
   const flow_json *repeats = flow_operation_option(call, "repeats");
@@ -291,7 +308,8 @@ flow_tensor *flow_operation_tile(flow_operation_call *call)
   return x;
 }
 
-/* Each element `count` times: copies along a new axis after it, which is then merged with it. */
+/* Each element `count` times: copies along a new axis after it, which is then merged with it. Without an axis the elements of the flattened
+ * tensor. A size that overflows is refused like a count below 0. */
 flow_tensor *flow_operation_repeat(flow_operation_call *call)
 {
   const flow_json *axis_given = flow_operation_option(call, "axis"), *repeats = flow_operation_option(call, "repeats");
@@ -329,6 +347,8 @@ static flow_tensor *pad_axis(flow_operation_call *call, flow_tensor *x, int axis
   return joined(call, list, count, axis);
 }
 
+/* pad_width: { before, after } for each axis, or one pair or number for all. Axes are padded one after the other, so that corners are
+ * filled as numpy fills them. */
 flow_tensor *flow_operation_pad(flow_operation_call *call)
 {
   const flow_json *widths = flow_operation_option(call, "pad_width"), *mode = flow_operation_option(call, "mode");
@@ -357,7 +377,8 @@ static int dtype_option(flow_operation_call *call, int initial)
   return dtype;
 }
 
-/* An index outside of the classes gives a row of zeros. */
+/* An index outside of the classes gives a row of zeros. The number of classes is limited, since each trace makes a constant of all classes,
+ * with which the indices are compared. Only the last axis is supported, which is Keras' default. */
 flow_tensor *flow_operation_one_hot(flow_operation_call *call)
 {
   double count = flow_operation_number(call, "num_classes", 0);
@@ -372,7 +393,8 @@ flow_tensor *flow_operation_one_hot(flow_operation_call *call)
 flow_tensor *flow_operation_zeros_like(flow_operation_call *call) { return filled(call, X, X->shape, 0, dtype_option(call, X->dtype)); }
 flow_tensor *flow_operation_ones_like(flow_operation_call *call) { return filled(call, X, X->shape, 1, dtype_option(call, X->dtype)); }
 
-/* The positions are in the file; negative ones count from the end and are refused in the axis of the batch. */
+/* The positions are in the file; negative ones count from the end and are refused in the axis of the batch. All are checked here, where the
+ * axis has a known size. */
 flow_tensor *flow_operation_take(flow_operation_call *call)
 {
   const flow_json *axis_given = flow_operation_option(call, "axis");
@@ -391,8 +413,8 @@ flow_tensor *flow_operation_take(flow_operation_call *call)
   return taken(call, x, axis, positions);
 }
 
-/* One end of a slice of n elements; n < 0: not known. 0 with the call failed where the value says nothing that can be
- * known. */
+/* One end of a slice of n elements; n < 0: not known. 0 with the call failed where the value says nothing that can be known. initial: what
+ * a missing end stands for, the beginning or the end of the axis. Ends beyond the axis are cut at it, as Python does. */
 static int64_t slice_end(flow_operation_call *call, const flow_json *value, int64_t n, int64_t initial)
 {
   if (!value || flow_json_is(value, FLOW_JSON_NULL)) return initial;

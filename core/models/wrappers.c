@@ -34,12 +34,14 @@ static const flow_json *option(const flow_model_part *part, const char *name)
   return flow_json_is(value, FLOW_JSON_NULL) ? NULL : value;
 }
 
+/* 0 for an option that is missing, null or not a boolean. */
 int flow_wrapper_flag(const flow_model_part *part, const char *name)
 {
   const flow_json *value = option(part, name);
   return flow_json_is(value, FLOW_JSON_BOOLEAN) && flow_json_is_true(value);
 }
 
+/* The dtype in which the wrapper computes: a policy is written as its name, or as an object with the name in its config. */
 int flow_wrapper_dtype(const flow_model_part *part)
 {
   const flow_json *policy = option(part, "dtype");
@@ -48,13 +50,15 @@ int flow_wrapper_dtype(const flow_model_part *part)
   return flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
 }
 
+/* Names of the tensors that a call takes by keyword, ended by NULL; NULL: a part with a single, unnamed input. */
 const char *const *flow_part_input_names(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_WRAPPER) return part->wrapper->input_names;
   return part->kind == FLOW_PART_LAYER ? part->layer->class->input_names : NULL;
 }
 
-/* "initial_state[2]" is entry 2 of the argument initial_state; entry 0: the argument is a single tensor. */
+/* "initial_state[2]" is entry 2 of the argument initial_state; entry 0: the argument is a single tensor. Returns the position in names; -1:
+ * there is no such input, as where names is NULL. */
 int flow_find_input_name(const char *const *names, const char *name, int entry)
 {
   char wanted[64];
@@ -64,7 +68,8 @@ int flow_find_input_name(const char *const *names, const char *name, int entry)
   return -1;
 }
 
-/* Neighbouring names with the same text before "[" are one argument of the call, a list. */
+/* Neighbouring names with the same text before "[" are one argument of the call, a list. The name of argument `position`, from 0, of the
+ * call, in `name`; NULL: the call has fewer arguments. */
 const char *flow_input_name_at(const char *const *names, int position, char name[64])
 {
   name[0] = '\0';
@@ -85,7 +90,8 @@ int flow_part_is_cell(const flow_model_part *part)
   return part->kind == FLOW_PART_LAYER && part->layer->class->cell && flow_find_input_name(part->layer->class->input_names, "mask", 0) < 0;
 }
 
-/* Of a wrapper around cells: the states of all of them. */
+/* Of a wrapper around cells: the states of all of them. How many tensors of state a recurrent part takes and gives: 2 for an LSTM, 1 for a
+ * GRU; 0: it is not recurrent. */
 int flow_part_states(const flow_model_part *part)
 {
   int states = 0;
@@ -95,6 +101,7 @@ int flow_part_states(const flow_model_part *part)
   return states;
 }
 
+/* How many tensors a call of the part gives, its states included. */
 int flow_wrapper_outputs(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_LAYER) return flow_layer_outputs_of(part->layer);
@@ -110,7 +117,8 @@ static flow_status cast(flow_context *context, flow_tensor *x, int dtype, flow_t
   return FLOW_OK;
 }
 
-/* A gather with the positions n - 1 .. 0: a constant of the trace, not data of the step. */
+/* A gather with the positions n - 1 .. 0: a constant of the trace, not data of the step. x {n, ...} with its first axis, whose size must be
+ * known, from the last entry to the first; borrowed from e. */
 flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
 {
   flow_tensor *positions = NULL;
@@ -121,7 +129,8 @@ flow_tensor *flow_wrapper_reversed(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_gather, x, flow_express_keep(e, status, positions), NULL, NULL);
 }
 
-/* A reshape for each tensor and one concat. list holds one tensor at least, all of one shape. */
+/* A reshape for each tensor and one concat. list holds one tensor at least, all of one shape. The result has a new axis of `count` entries
+ * at `axis`; borrowed from e. The tensors of the list stay the caller's. */
 flow_tensor *flow_wrapper_stacked(flow_expression *e, flow_tensor *const *list, int64_t count, int axis)
 {
   int64_t dims[FLOW_MAX_RANK];
@@ -164,6 +173,8 @@ static flow_status run_layer(const flow_wrapper_call *call)
   return status;
 }
 
+/* Runs a layer or a wrapper on call->named. outputs: new references; after a failure those that were made stay with the caller, who
+ * releases them. */
 flow_status flow_part_run(const flow_wrapper_call *call)
 {
   return call->part->kind == FLOW_PART_LAYER ? run_layer(call) : flow_wrapper_run(call);
@@ -226,6 +237,7 @@ static flow_status bidirectional_check(const flow_model_part *part)
   return FLOW_OK;
 }
 
+/* Both sequences apart, or one that joins them; then the states of both layers. */
 static int bidirectional_outputs(const flow_model_part *part)
 {
   int states = flow_part_states(&part->parts[0]) + flow_part_states(&part->parts[1]);
@@ -439,6 +451,7 @@ static const flow_wrapper records[] = {
   IN_TRAINING(AugMix),
 };
 
+/* By Keras' class name; NULL: the class is no wrapper. */
 const flow_wrapper *flow_wrapper_find(const char *class_name)
 {
   for (size_t i = 0; i < sizeof records / sizeof *records; i++)

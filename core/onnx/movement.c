@@ -1,8 +1,12 @@
-/* movement.c: reductions, and ops that only move elements. */
+/* movement.c: reductions, and ops that only move elements. The exporter keeps images channels first where ONNX' convolutions want them so,
+ * and knows for each value in which layout it is (onnx.h). A rule asks for its inputs in a layout: an op that treats axes one by one keeps
+ * the layout of its input and translates the axes' numbers; an op for which the order of elements matters, such as a reshape, asks for
+ * channels last. Failures are kept in x->status: rules go on with what they have. */
 #include "onnx/fields.h"
 #include "onnx/onnx.h"
 #include "ops/rules.h"
 
+/* The dtype and shape of a node's first result, channels last; borrowed from the graph. */
 static const flow_signature *result_signature(const flow_onnx *x, const flow_node *node)
 {
   return &x->graph->values[node->outputs[0]].signature;
@@ -151,6 +155,7 @@ FLOW_ONNX_RULE(permute)
   flow_onnx_transpose(x, input, axes, rank, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST));
 }
 
+/* Operands in one layout, that of the node; the list of their names is the only memory that a rule here takes. */
 FLOW_ONNX_RULE(concat)
 {
   flow_onnx_layout layout = flow_onnx_layout_of(x, node);
@@ -232,6 +237,7 @@ static int axis_along(const flow_onnx *x, const flow_node *node)
   return axis < 0 ? axis + flow_onnx_signature(x, node, 0)->rank : axis;
 }
 
+/* ONNX' GatherElements counts positions from 0, too. */
 FLOW_ONNX_RULE(take_along)
 {
   const char *inputs[2] = { flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), flow_onnx_input(x, node, 1, FLOW_CHANNELS_LAST) };
@@ -242,6 +248,7 @@ FLOW_ONNX_RULE(take_along)
   flow_onnx_end(x);
 }
 
+/* The axis is an input of ONNX' CumSum, not an attribute. */
 FLOW_ONNX_RULE(cumsum)
 {
   const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST);
@@ -252,7 +259,8 @@ FLOW_ONNX_RULE(cumsum)
   flow_onnx_end(x);
 }
 
-/* All of an axis, or along.size of it, by TopK, whose second output are the positions; equal elements stay in their order. */
+/* All of an axis, or along.size of it, by TopK, whose second output are the positions; equal elements stay in their order. TopK needs the
+ * number of elements when the model is written, so that the rows of a batch cannot be sorted. */
 FLOW_ONNX_RULE(argsort)
 {
   const flow_signature *input = flow_onnx_signature(x, node, 0);
@@ -275,6 +283,7 @@ FLOW_ONNX_RULE(argsort)
   flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, position);
 }
 
+/* A constant scalar, expanded to a shape that may depend on the rows. */
 FLOW_ONNX_RULE(fill)
 {
   const char *value = flow_onnx_number(x, node->attributes.fill.dtype, node->attributes.fill.value);
@@ -282,12 +291,14 @@ FLOW_ONNX_RULE(fill)
   flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), value, shape, NULL);
 }
 
+/* Channels last, since the new axes come in front. */
 FLOW_ONNX_RULE(broadcast_to)
 {
   const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *shape = flow_onnx_shape(x, result_signature(x, node));
   flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), input, shape, NULL);
 }
 
+/* The op of flowlua, the rule that writes it, and the operator of ONNX that the rule gets as `type`. */
 const flow_onnx_record flow_onnx_movement[] = {
   FLOW_ONNX(broadcast_to, broadcast_to, "Expand"),
   FLOW_ONNX(sum, reduce, "ReduceSum"),

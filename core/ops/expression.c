@@ -1,8 +1,12 @@
-/* expression.c: see expression.h. */
+/* expression.c: see expression.h. A formula is a row of calls without checks between them: the first failure is kept in e->status, after it
+ * every call does nothing and gives NULL. The tensors that a formula makes belong to the expression and are released at its end; results
+ * are borrowed until then. */
 #include "ops/expression.h"
 
 #include <string.h>
 
+/* outputs: room for as many tensors as the op has outputs; all NULL after a failure. inputs may be tensors of the expression or the
+ * caller's. */
 void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
                       flow_tensor **outputs)
 {
@@ -20,6 +24,7 @@ void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, in
   e->count += output_count;
 }
 
+/* For ops of up to three inputs, of which the last may be NULL, and one output. */
 flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes)
 {
   flow_tensor *inputs[3] = { a, b, c }, *output;
@@ -27,6 +32,7 @@ flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tenso
   return output;
 }
 
+/* A scalar in the dtype of `like`; in a trace the op that reads it makes it a constant. */
 flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -38,6 +44,7 @@ flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, do
   return e->status == FLOW_OK ? e->made[e->count++] : NULL;
 }
 
+/* after_cast lets a trace remember that a 16-bit value has a wider one behind it (flow_graph_loosen). */
 flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
 {
   if (e->status != FLOW_OK || x->dtype == dtype) return x;
@@ -59,6 +66,7 @@ static int same_shape(const flow_tensor *a, const flow_tensor *b)
   return flow_shape_equal(a->rank, a->shape, b->rank, b->shape);
 }
 
+/* x itself if the shapes are equal: no op is recorded for nothing. */
 flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like)
 {
   if (e->status != FLOW_OK || same_shape(x, like)) return x;
@@ -73,6 +81,7 @@ flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, con
   return flow_express(e, FLOW_OP_broadcast_to, x, NULL, NULL, &attributes);
 }
 
+/* The opposite of broadcasting x to a shape: what was repeated is added up. The gradient of every op that broadcasts ends with it. */
 flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like)
 {
   if (e->status != FLOW_OK || same_shape(x, like)) return x;
@@ -87,6 +96,7 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
   return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
 }
 
+/* at: from 0 to the rank. */
 flow_tensor *flow_express_insert_axis(flow_expression *e, flow_tensor *x, int at)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -95,6 +105,7 @@ flow_tensor *flow_express_insert_axis(flow_expression *e, flow_tensor *x, int at
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
+/* Whether all axes but the last can be written as one dimension, a multiple of the rows. */
 int flow_express_has_rows(const flow_tensor *x)
 {
   int symbolic = 0;
@@ -102,6 +113,7 @@ int flow_express_has_rows(const flow_tensor *x)
   return symbolic <= 1;
 }
 
+/* x {..., n} as {rows, n}. */
 flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x)
 {
   if (e->status != FLOW_OK || x->rank == 2) return x;
@@ -116,6 +128,7 @@ flow_tensor *flow_express_rows(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
+/* Returns the status of the formula; the expression can be used again. */
 flow_status flow_expression_end(flow_expression *e)
 {
   for (int i = 0; i < e->count; i++) flow_tensor_release(e->made[i]);
@@ -123,12 +136,14 @@ flow_status flow_expression_end(flow_expression *e)
   return e->status;
 }
 
+/* *out: a new reference to the result, which thereby outlives the expression; NULL after a failure. */
 flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out)
 {
   *out = e->status == FLOW_OK ? flow_tensor_retain(result) : NULL;
   return flow_expression_end(e);
 }
 
+/* results: one for each input of the step, NULL where none is needed; they become its gradients. */
 flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results)
 {
   for (int i = 0; i < step->input_count && e->status == FLOW_OK; i++) {
@@ -137,6 +152,7 @@ flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, f
   return flow_expression_end(e);
 }
 
+/* For gradients that are one op: of input number `input`. */
 flow_status flow_gradient_by(flow_gradient_step *step, int input, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
                              const flow_attributes *attributes)
 {

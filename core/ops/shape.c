@@ -1,9 +1,13 @@
-/* shape.c: what shape rules share: messages, element counts with a symbolic batch, axes, broadcasting. */
+/* shape.c: what shape rules share: messages, element counts with a symbolic batch, axes, broadcasting. A dimension below 0 is a multiple of
+ * the rows of a batch: -1 is their number, -2 twice that. Rules run both for eager calls, where all sizes are known, and while a trace is
+ * made, where a rule must give one answer that holds for every number of rows. op is the number of the op, whose name begins each message;
+ * `what` names the operand. */
 #include <stdarg.h>
 
 #include "ops/rules.h"
 #include "tensor/axis.h"
 
+/* FLOW_INVALID_ARGUMENT with the op's name in front. */
 flow_status flow_rule_fail(int op, const char *format, ...)
 {
   va_list arguments;
@@ -41,6 +45,8 @@ flow_status flow_rule_extent(int op, int rank, const int64_t *dims, flow_extent 
   return FLOW_OK;
 }
 
+/* For ops whose attributes give the shape of the result. A dimension that is to be inferred has been worked out before, or the op cannot do
+ * so. */
 flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *dims, flow_signature *out)
 {
   if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT) return flow_rule_fail(op, "dtype number %d is unknown", dtype);
@@ -58,6 +64,7 @@ flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *di
   return FLOW_OK;
 }
 
+/* *out: from 0. Messages count axes from 1, as users of Lua do. */
 flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out)
 {
   if (axis < -x->rank || axis >= x->rank) {
@@ -91,18 +98,21 @@ flow_status flow_rule_broadcast(int op, const flow_signature *a, const flow_sign
   return FLOW_OK;
 }
 
+/* Fails unless x is of a float dtype. */
 flow_status flow_rule_float(int op, const char *what, const flow_signature *x)
 {
   if (flow_dtype_is_float(x->dtype)) return FLOW_OK;
   return flow_rule_fail(op, "%s is %s, expected a float; cast it to float32 first", what, flow_dtype_name(x->dtype));
 }
 
+/* No operand is cast silently: layers and Lua do that before. */
 flow_status flow_rule_same_dtype(int op, const char *what, int dtype, const flow_signature *x)
 {
   if (x->dtype == dtype) return FLOW_OK;
   return flow_rule_fail(op, "%s is %s, expected %s; cast it first", what, flow_dtype_name(x->dtype), flow_dtype_name(dtype));
 }
 
+/* layout: the axes that are expected, such as "{batch, steps, features}", for the message. */
 flow_status flow_rule_rank(int op, const char *what, const flow_signature *x, int rank, const char *layout)
 {
   if (x->rank == rank) return FLOW_OK;
@@ -110,12 +120,14 @@ flow_status flow_rule_rank(int op, const char *what, const flow_signature *x, in
                         flow_shape_text(x->rank, x->dims), rank, layout);
 }
 
+/* Symbolic dimensions are compared as numbers: -1 is equal to -1 alone. */
 flow_status flow_rule_dims(int op, const char *what, const flow_signature *x, int rank, const int64_t *dims)
 {
   if (flow_shape_equal(x->rank, x->dims, rank, dims)) return FLOW_OK;
   return flow_rule_fail(op, "%s has shape %s, expected %s", what, flow_shape_text(x->rank, x->dims), flow_shape_text(rank, dims));
 }
 
+/* Fails if a size from axis `from` on depends on the rows. */
 flow_status flow_rule_known(int op, const char *what, const flow_signature *x, int from)
 {
   for (int i = from; i < x->rank; i++) {
@@ -127,13 +139,15 @@ flow_status flow_rule_known(int op, const char *what, const flow_signature *x, i
   return FLOW_OK;
 }
 
+/* Of ops that have an activation in them. */
 flow_status flow_rule_activation(int op, int activation)
 {
   if (activation == FLOW_LINEAR || activation == FLOW_RELU) return FLOW_OK;
   return flow_rule_fail(op, "activation number %d cannot be fused, expected FLOW_LINEAR or FLOW_RELU", activation);
 }
 
-/* Axes may be counted from either end; a mask of bits makes duplicates visible. */
+/* Axes may be counted from either end; a mask of bits makes duplicates visible. *mask: bit i for axis i. No axes given stands for all of
+ * them. */
 flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask)
 {
   int count = attributes->reduce.count;
@@ -149,6 +163,7 @@ flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
+/* The same for attributes that have passed the rule. */
 unsigned flow_reduced_axes(const flow_attributes *attributes, int rank)
 {
   if (attributes->reduce.count == 0) return (1u << rank) - 1;
@@ -160,6 +175,7 @@ unsigned flow_reduced_axes(const flow_attributes *attributes, int rank)
   return mask;
 }
 
+/* How many elements begin, begin + step, ... below `end` and `dim` there are; step > 0. */
 int64_t flow_slice_length(int64_t dim, int64_t begin, int64_t end, int64_t step)
 {
   if (end > dim) end = dim;

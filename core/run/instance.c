@@ -11,6 +11,7 @@
 #include "run/loop_run.h"
 #include "run/replicas/replica_set.h"
 
+/* Dtype and shape of a value of the plan; the batch is negative in it. */
 static const flow_signature *signature_of(const flow_instance *instance, int value)
 {
   return &instance->plan->graph->values[value].signature;
@@ -138,6 +139,7 @@ static void release_memory(flow_instance *instance)
   instance->arena_bytes = instance->local_bytes = instance->scratch_bytes = instance->operand_count = 0;
 }
 
+/* A loop's body is an instance of its own inside of the entry that runs it. */
 static flow_status make_loops(flow_instance *instance)
 {
   for (int e = 0; e < instance->plan->order_count; e++)
@@ -181,6 +183,8 @@ static flow_status fill_instance(flow_instance *instance)
   return status;
 }
 
+/* As flow_instance_new, on a given place (NULL: the CPU) and as a member of a set of replicas; set NULL: the instance leads a set of one,
+ * which it owns. The plan is shared by a reference: instances of it differ in capacity and place only. */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_replica_set *set, flow_instance **out)
 {
   void *block;
@@ -203,6 +207,7 @@ flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *p
   return FLOW_OK;
 }
 
+/* capacity: the most rows of a batch that a run may have. Memory is taken in proportion to it; values share it (memory_plan.h). */
 flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -211,6 +216,7 @@ flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **
   return flow_instance_new_at(plan, capacity, plan->graph->place, NULL, out);
 }
 
+/* A set goes with its lead, and the lead's members with the set; each instance gives back its own memory. */
 void flow_instance_release(flow_instance *instance)
 {
   if (!instance) return;
@@ -221,6 +227,8 @@ void flow_instance_release(flow_instance *instance)
   flow_free(instance);
 }
 
+/* Everything is laid out again for another capacity: sizes of chunks, and so all offsets, depend on it. After a failure the instance has
+ * capacity 0, and runs fail with FLOW_OUT_OF_MEMORY (flow_check_laid_out) until it is resized again. */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity)
 {
   FLOW_DEFAULT_FLOATS;
@@ -233,6 +241,7 @@ flow_status flow_instance_resize(flow_instance *instance, int64_t capacity)
   return status;
 }
 
+/* To be asked before a run. */
 flow_status flow_check_laid_out(const flow_instance *instance)
 {
   if (instance->capacity > 0) return FLOW_OK;
@@ -244,6 +253,8 @@ double flow_instance_capacity(const flow_instance *instance)
   return instance ? (double)instance->capacity : 0;
 }
 
+/* The keys of random ops in the next runs: the seed, the number of the step, the number of the first sample, which a replica's part of a
+ * batch begins with. All are whole numbers below 2^53. */
 void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample)
 {
   if (!instance) return;
@@ -295,6 +306,7 @@ static void describe_segments(const flow_instance *instance, flow_text *out)
   for (int s = 0; s < instance->plan->segment_count; s++) describe_segment(instance, s, out);
 }
 
+/* Returns the length of the whole text, as snprintf does; what does not fit is cut. The first lines have the memory; then each segment. */
 int flow_instance_describe(const flow_instance *instance, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);

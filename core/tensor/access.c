@@ -10,16 +10,19 @@
 
 /* ---- properties: harmless on NULL and closed tensors ----------------------------------------------------------------- */
 
+/* The magic word is taken away when a tensor is released, so that a pointer to one that is gone is found in most cases. */
 static int is_alive(const flow_tensor *tensor)
 {
   return tensor && tensor->magic == FLOW_TENSOR_MAGIC;
 }
 
+/* A flow_dtype; -1: not a tensor. */
 int flow_tensor_dtype(const flow_tensor *tensor)
 {
   return is_alive(tensor) ? tensor->dtype : -1;
 }
 
+/* The number of the GPU; -1: the CPU, or not a tensor. */
 int flow_tensor_device(const flow_tensor *tensor)
 {
   return is_alive(tensor) ? flow_place_device(flow_tensor_place(tensor)) : -1;
@@ -30,22 +33,27 @@ int flow_tensor_rank(const flow_tensor *tensor)
   return is_alive(tensor) ? tensor->rank : -1;
 }
 
+/* Of axis `axis` from 0; negative in symbolic tensors where it follows from the rows. Doubles, since LuaJIT has no plain 64-bit integers.
+ * */
 double flow_tensor_dim(const flow_tensor *tensor, int axis)
 {
   return is_alive(tensor) && axis >= 0 && axis < tensor->rank ? (double)tensor->shape[axis] : 0;
 }
 
+/* In elements, not bytes; 0 along axes that are repeated. */
 double flow_tensor_stride(const flow_tensor *tensor, int axis)
 {
   return is_alive(tensor) && axis >= 0 && axis < tensor->rank ? (double)tensor->strides[axis] : 0;
 }
 
+/* The number of elements. */
 double flow_tensor_size(const flow_tensor *tensor)
 {
   if (!is_alive(tensor)) return 0;
   return (double)flow_shape_size(tensor->rank, tensor->shape);
 }
 
+/* A tensor of a trace: it has a shape and no contents. */
 int flow_tensor_is_symbolic(const flow_tensor *tensor)
 {
   return is_alive(tensor) && !tensor->storage;
@@ -66,6 +74,8 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
   return 1;
 }
 
+/* The address of the first element; NULL for a tensor on a device, a closed or a symbolic one. For reading, and for writing before others
+ * can see the tensor. */
 void *flow_tensor_elements(const flow_tensor *tensor)
 {
   return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
@@ -83,6 +93,7 @@ void *flow_tensor_data(const flow_tensor *tensor)
 
 /* ---- making small ones -------------------------------------------------------------------------------------------------- */
 
+/* *out: a new tensor of rank 0; the value is converted as a cast does. */
 flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
 {
   FLOW_NEED(out);
@@ -100,6 +111,7 @@ static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow
   return FLOW_OK;
 }
 
+/* start + i step, each computed from i, so that errors do not add up. */
 flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -112,6 +124,7 @@ flow_status flow_tensor_arange(int dtype, double start, double step, double coun
   return write_sequence(&sequence, dtype, out);
 }
 
+/* In whole numbers, exact up to 64 bits; stop is not part of it, as in Python's range. */
 flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out)
 {
   FLOW_NEED(out);
@@ -167,6 +180,7 @@ static flow_status find_element(const char *what, const flow_tensor *tensor, con
   return FLOW_OK;
 }
 
+/* position: from 0, one number for each axis. */
 flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out)
 {
   FLOW_NEED(tensor, out);
@@ -207,7 +221,7 @@ static flow_status wrap_doubles(const char *what, const flow_tensor *like, const
   return flow_tensor_borrow((void *)(uintptr_t)values, FLOW_FLOAT64, like->rank, like->shape, out);
 }
 
-/* NaNs become the one that callers know (caller_number.h). */
+/* NaNs become the one that callers know (caller_number.h). All elements in row-major order, converted; count has to be their number. */
 flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double count)
 {
   flow_tensor *values;
@@ -218,6 +232,7 @@ flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double coun
   return status;
 }
 
+/* The opposite of flow_tensor_read; writes through a view to the elements that it shows. */
 flow_status flow_tensor_write(flow_tensor *tensor, const double *values, double count)
 {
   flow_tensor *source;

@@ -23,6 +23,7 @@ static const flow_accelerator_functions *functions_of(const flow_place *place) {
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */
 
+/* Memory of the device for what random ops of a run read: seed, step, first sample. */
 static flow_status make_scalars(flow_place *place)
 {
   FLOW_TRY(functions_of(place)->allocate(place->queue, sizeof(flow_scalars), &place->scalars));
@@ -50,6 +51,7 @@ flow_status flow_place_new(int device, flow_place **out)
   return status;
 }
 
+/* NULL, which stands for the CPU, has no count: all functions of life and names take it. */
 flow_place *flow_place_retain(flow_place *place)
 {
   if (place) atomic_fetch_add_explicit(&place->references, 1, memory_order_relaxed);
@@ -73,6 +75,7 @@ const char             *flow_place_name(const flow_place *place)        { return
 const flow_accelerator *flow_place_accelerator(const flow_place *place) { return place->accelerator; }
 const flow_scalars     *flow_place_scalars(const flow_place *place)     { return place->scalars; }
 
+/* The queue may be used until flow_place_unlock, by the thread that has the lock. */
 flow_queue *flow_place_lock(flow_place *place)
 {
   pthread_mutex_lock(&place->lock);
@@ -83,6 +86,7 @@ void flow_place_unlock(flow_place *place) { pthread_mutex_unlock(&place->lock); 
 
 /* ---- waiting --------------------------------------------------------------------------------------------------------------- */
 
+/* A watcher is asked, innermost first, when a wait has failed. It stays the caller's memory until flow_place_unwatch. */
 void flow_place_watch(flow_place *place, flow_place_watcher *watcher)
 {
   watcher->next = place->watchers;
@@ -105,6 +109,7 @@ static flow_status settle(flow_place *place, flow_status status)
 
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
+/* FLOW_OUT_OF_MEMORY as flow_alloc; the bytes are counted as memory in use (flow_memory_count). */
 flow_status flow_place_allocate(flow_place *place, size_t bytes, void **out)
 {
   flow_queue *queue = flow_place_lock(place);
@@ -115,6 +120,7 @@ flow_status flow_place_allocate(flow_place *place, size_t bytes, void **out)
   return status;
 }
 
+/* The device may still use the memory: the accelerator's release is ordered after the work of the queue. */
 void flow_place_free(flow_place *place, void *memory, size_t bytes)
 {
   if (!memory) return;
@@ -126,6 +132,7 @@ void flow_place_free(flow_place *place, void *memory, size_t bytes)
 
 /* ---- transfers ------------------------------------------------------------------------------------------------------------- */
 
+/* Returns when `host` may be changed again; the device may not have the bytes yet, but work that is enqueued later sees them. */
 flow_status flow_place_upload(flow_place *place, void *to, const void *host, size_t bytes)
 {
   if (bytes == 0) return FLOW_OK;
@@ -134,6 +141,7 @@ flow_status flow_place_upload(flow_place *place, void *to, const void *host, siz
   return status;
 }
 
+/* Waits for all work before it: `host` has the bytes when this returns. */
 flow_status flow_place_download(flow_place *place, void *host, const void *from, size_t bytes)
 {
   if (bytes == 0) return FLOW_OK;
@@ -142,6 +150,7 @@ flow_status flow_place_download(flow_place *place, void *host, const void *from,
   return settle(place, status);
 }
 
+/* Within the device; only enqueued. */
 flow_status flow_place_copy(flow_place *place, void *to, const void *from, size_t bytes)
 {
   if (bytes == 0 || to == from) return FLOW_OK;
@@ -150,6 +159,7 @@ flow_status flow_place_copy(flow_place *place, void *to, const void *from, size_
   return status;
 }
 
+/* Zero bytes; only enqueued. */
 flow_status flow_place_clear(flow_place *place, void *to, size_t bytes)
 {
   if (bytes == 0) return FLOW_OK;
@@ -158,6 +168,7 @@ flow_status flow_place_clear(flow_place *place, void *to, size_t bytes)
   return status;
 }
 
+/* Waits until all that was enqueued is done; failures of it show here. */
 flow_status flow_place_synchronize(flow_place *place)
 {
   flow_status status = functions_of(place)->synchronize(flow_place_lock(place));
@@ -165,7 +176,8 @@ flow_status flow_place_synchronize(flow_place *place)
   return settle(place, status);
 }
 
-/* Both locks are taken in one order, so that two threads that follow each other do not wait forever. */
+/* Both locks are taken in one order, so that two threads that follow each other do not wait forever. What is enqueued on `place` from now
+ * on runs after what `other` has now. */
 flow_status flow_place_follow(flow_place *place, flow_place *other)
 {
   if (place == other) return FLOW_OK;

@@ -33,6 +33,7 @@ int flow_optimizer_class_find(const char *name)
   return -1;
 }
 
+/* What every optimizer has, for those that a script writes: flow_optimizer_new_custom. */
 static const flow_argument custom_parameters[] = { RATE("0.001"), DECAY("null"), COMMON_PARAMETERS };
 static const flow_optimizer_class custom_class = { .name = "Optimizer", .default_name = "optimizer", .parameters = custom_parameters,
                                                    .op = NO_OP };
@@ -43,6 +44,7 @@ static const flow_argument *parameters_of(int index)
   return index < 0 ? custom_parameters : index < CLASS_COUNT ? classes[index]->parameters : NULL;
 }
 
+/* NULL beyond the last class: callers count so. */
 const char *flow_optimizer_class_name(int index)
 {
   return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL;
@@ -67,12 +69,14 @@ const char *flow_optimizer_class_argument(int index, int argument)
   return found ? found->name : NULL;
 }
 
+/* As text, "null" for None; NULL: the argument must be given, or is not there. */
 const char *flow_optimizer_class_argument_default(int index, int argument)
 {
   const flow_argument *found = parameter(index, argument);
   return found ? found->initial : NULL;
 }
 
+/* The name of a flow_argument_type, by which bindings check what they are given. */
 const char *flow_optimizer_class_argument_type(int index, int argument)
 {
   const flow_argument *found = parameter(index, argument);
@@ -90,7 +94,8 @@ static flow_status fail_unknown(const char *name)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-/* A variable that is not trained and is the same on all replicas. */
+/* A variable that is not trained and is the same on all replicas. Named optimizer/suffix, as Keras names it in files. *out: a new
+ * reference. */
 flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out)
 {
   char name[160];
@@ -276,14 +281,17 @@ const char *flow_optimizer_name(const flow_optimizer *optimizer)
 {
   return optimizer ? optimizer->name : NULL;
 }
+/* -1 for one without a record. */
 int flow_optimizer_class_index(const flow_optimizer *optimizer)
 {
   return optimizer ? flow_optimizer_class_find(optimizer->class->name) : -1;
 }
+/* Borrowed; NULL where a schedule gives the rate. */
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)
 {
   return optimizer ? optimizer->learning_rate : NULL;
 }
+/* Borrowed: an int64 scalar, which update.c advances with each update. */
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)
 {
   return optimizer ? optimizer->iterations : NULL;
@@ -306,6 +314,7 @@ flow_variable *flow_optimizer_variable(const flow_optimizer *optimizer, int inde
   return NULL;
 }
 
+/* How many values are kept for each trained variable; scalars are not among them. */
 int flow_optimizer_slot_kinds(const flow_optimizer *optimizer)
 {
   return optimizer ? optimizer->slot_kinds : 0;
@@ -320,6 +329,7 @@ flow_variable *flow_optimizer_slot_of(const flow_optimizer *optimizer, const flo
   return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, kind)];
 }
 
+/* The moving average of a variable's values; NULL without use_ema. */
 flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
 {
   if (!optimizer || !variable) return NULL;
@@ -341,6 +351,7 @@ int flow_optimizer_slot_count(const flow_optimizer *optimizer)
   return optimizer->slot_count + (optimizer->arena_count > 0 ? optimizer->scalar_count : 0);
 }
 
+/* Borrowed: slots in the order of files, variable by variable, then scalars. */
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index)
 {
   if (!optimizer) return NULL;
@@ -371,6 +382,7 @@ flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule
   return FLOW_OK;
 }
 
+/* Borrowed; NULL: a variable holds the rate. */
 flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer)
 {
   return optimizer ? optimizer->schedule : NULL;

@@ -9,6 +9,7 @@
 
 #define MOST_GENERATION ((uint64_t)1 << 53) /* no cluster comes so far: a larger number would leave none for the next one */
 
+/* Fields that a message may have. The order of the bits is that of the fields in a message. */
 enum { REQUEST = 1, TASK = 2, GENERATION = 4, INCARNATION = 8, STEP = 16, SECONDS = 32, NAME = 64, EXTRA = 128, TEXT = 256, VALUE = 512 };
 
 static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KINDS] = {
@@ -31,6 +32,7 @@ static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KI
   [FLOW_MESSAGE_STANDBY] = { "STANDBY", GENERATION | TEXT },
 };
 
+/* For messages and logs; "?" for a number that is no kind. */
 const char *flow_control_name(int kind)
 {
   return kind > 0 && kind < FLOW_MESSAGE_KINDS ? kinds[kind].name : "?";
@@ -41,6 +43,7 @@ const char *flow_control_name(int kind)
 /* Where bytes go; NULL: they are only counted. */
 typedef struct sink { uint8_t *to; size_t count; } sink;
 
+/* The lowest `bytes` bytes of a number, little-endian. */
 static void put(sink *out, uint64_t number, int bytes)
 {
   if (out->to) flow_put_little_endian(out->to + out->count, number, bytes);
@@ -53,6 +56,7 @@ static void put_bytes(sink *out, const void *bytes, size_t count)
   out->count += count;
 }
 
+/* The bits of a double (IEEE 754), little-endian as all numbers. */
 static void put_real(sink *out, double real)
 {
   uint64_t bits;
@@ -89,6 +93,7 @@ static void put_message(sink *out, const flow_control_message *message)
   }
 }
 
+/* How many bytes flow_control_write will write. */
 size_t flow_control_size(const flow_control_message *message)
 {
   sink out = { NULL, 0 };
@@ -96,6 +101,8 @@ size_t flow_control_size(const flow_control_message *message)
   return out.count;
 }
 
+/* `to` has room for flow_control_size bytes; returns their number. Texts that are too long are cut, values are not: senders have checked
+ * them. */
 size_t flow_control_write(const flow_control_message *message, uint8_t *to)
 {
   sink out = { to, 0 };
@@ -108,6 +115,7 @@ size_t flow_control_write(const flow_control_message *message, uint8_t *to)
 /* What is left to read; `broken` as soon as something was missing. */
 typedef struct source { flow_bytes bytes; int broken; } source;
 
+/* The next `count` bytes where they are; NULL, and the message is broken, if there are fewer. */
 static const uint8_t *take(source *in, size_t count)
 {
   const uint8_t *bytes = in->broken ? NULL : flow_bytes_take(&in->bytes, count);
@@ -122,6 +130,7 @@ static uint64_t take_number(source *in, int bytes)
   return at ? flow_little_endian(at, bytes) : 0;
 }
 
+/* No message holds infinity or NaN. */
 static double take_real(source *in)
 {
   uint64_t bits = take_number(in, 8);

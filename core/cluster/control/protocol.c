@@ -16,7 +16,8 @@ static const double NOTICE_EVERY = 5.0;
 
 /* ---- tasks --------------------------------------------------------------------------------------------------------------------------- */
 
-/* Tasks in the protocol's order. */
+/* Tasks in the protocol's order. The chief, then workers, then parameter servers: number 0 is whoever leads, since a cluster without a
+ * chief is led by worker 0. */
 static int number_of(const flow_cluster *cluster, int job, int index)
 {
   int chiefs = cluster->count[FLOW_JOB_CHIEF], workers = cluster->count[FLOW_JOB_WORKER];
@@ -30,6 +31,8 @@ static void find_task(const flow_cluster *cluster, int task, int *job, int *inde
   for (*index = task; *index >= cluster->count[*job] && *job < FLOW_JOB_PS; (*job)++) *index -= cluster->count[*job];
 }
 
+/* "worker:1 a:2222", for messages. The text is this thread's and valid until the fourth call after this one, so that a sentence can name
+ * several tasks. */
 const char *flow_protocol_task(const flow_protocol *protocol, int task)
 {
   static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
@@ -42,7 +45,7 @@ const char *flow_protocol_task(const flow_protocol *protocol, int task)
   return text;
 }
 
-/* A member waits for task 0 alone. */
+/* A member waits for task 0 alone. Four names at most; of more the number. */
 void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
 {
   int last = protocol->self == 0 ? protocol->tasks - 1 : 0, shown = last < 4 ? last : 4;
@@ -54,7 +57,8 @@ void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
 
 /* ---- what happens to this process ---------------------------------------------------------------------------------------------------- */
 
-/* Each open request is taken off the list only when its RESULT is queued, so that none is lost where memory is out. */
+/* Each open request is taken off the list only when its RESULT is queued, so that none is lost where memory is out. text: the sentence with
+ * which they fail; copied into the action. */
 static flow_status fail_requests(flow_protocol *protocol, const char *text)
 {
   while (protocol->request_count > 0) {
@@ -66,7 +70,8 @@ static flow_status fail_requests(flow_protocol *protocol, const char *text)
   return FLOW_OK;
 }
 
-/* The standing is set first: whatever fails after it, no event has a meaning any more. */
+/* The standing is set first: whatever fails after it, no event has a meaning any more. kind: FLOW_ACTION_DONE or FLOW_ACTION_FAILED, the
+ * last action that this process gets. A second end is ignored: the first one had the reason. */
 flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text)
 {
   if (protocol->standing == FLOW_ENDED) return FLOW_OK;
@@ -77,7 +82,8 @@ flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *tex
   return flow_protocol_act(protocol, &(flow_action){ .kind = kind, .generation = protocol->generation, .text = text });
 }
 
-/* The RESULTs come before ABORTED: their callers learn the sentence, too. */
+/* The RESULTs come before ABORTED: their callers learn the sentence, too. culprit: the task that is held responsible, -1: none. The process
+ * keeps its connection and may join the next generation. */
 flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, flow_end end)
 {
   protocol->standing = FLOW_WELCOMED;
@@ -87,6 +93,8 @@ flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const ch
   return flow_protocol_act(protocol, &action);
 }
 
+/* Tells this process that another task has said goodbye in the generation that runs. Not being able to queue it loses nothing but a line of
+ * the log. */
 void flow_protocol_finished(flow_protocol *protocol, int task)
 {
   if (protocol->standing != FLOW_RUNNING || task < 0 || task >= protocol->tasks) return;
@@ -94,7 +102,8 @@ void flow_protocol_finished(flow_protocol *protocol, int task)
                                              .text = flow_protocol_task(protocol, task) });
 }
 
-/* An unknown one may be the answer to a request that was failed before by the end of its generation. */
+/* An unknown one may be the answer to a request that was failed before by the end of its generation. value: `bytes` of the store's value,
+ * copied. The list of open requests has no order: the last one takes the place of the one that was answered. */
 flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
                                    uint32_t bytes)
 {
@@ -132,6 +141,7 @@ static flow_status check_options(const flow_protocol_options *options)
   return FLOW_OK;
 }
 
+/* 0 stands for the default of an option. */
 static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
 
 /* Options are copied, their zeros become the header's defaults. Only the chief has peers, and it is its own peer number 0, so that its
@@ -180,6 +190,7 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
   return FLOW_OK;
 }
 
+/* Actions that nobody has taken are taken here, which frees what they hold. */
 void flow_protocol_release(flow_protocol *protocol)
 {
   if (!protocol) return;
@@ -193,7 +204,8 @@ void flow_protocol_release(flow_protocol *protocol)
 
 /* ---- memory that is out -------------------------------------------------------------------------------------------------------------- */
 
-/* Half of an answer may be on its way, and nobody can be told: this process is as good as lost, which the others understand. */
+/* Half of an answer may be on its way, and nobody can be told: this process is as good as lost, which the others understand. Other failures
+ * are those of requests, which leave the machine as it was. */
 static flow_status settle(flow_protocol *protocol, flow_status status)
 {
   if (status != FLOW_OUT_OF_MEMORY) return status;
@@ -284,6 +296,7 @@ double flow_protocol_wakeup(const flow_protocol *protocol)
 
 /* ---- requests ------------------------------------------------------------------------------------------------------------------------ */
 
+/* For a request that this standing does not allow. what: the request, in front of the sentence. */
 static flow_status fail_state(const flow_protocol *protocol, const char *what)
 {
   static const char *const states[] = { "has no connection to the chief", "has no connection to the chief", "is in no generation",
@@ -291,7 +304,9 @@ static flow_status fail_state(const flow_protocol *protocol, const char *what)
   return flow_fail(FLOW_INVALID_STATE, "%s: this process %s", what, states[protocol->standing]);
 }
 
-/* `joining` stays 1 until STARTED or FAILED, also while the connection is lost: JOIN is sent again with each WELCOME. */
+/* `joining` stays 1 until STARTED or FAILED, also while the connection is lost: JOIN is sent again with each WELCOME. signature: what has
+ * to be the same on all workers, which the chief compares; cut at its room. step: of this process' state, from which the chief finds the
+ * newest one. The first generation waits start_within, later ones rejoin_within seconds. */
 static flow_status join(flow_protocol *protocol, double now, double step, const char *signature)
 {
   FLOW_TRY(advance(protocol, now));
@@ -316,6 +331,7 @@ void flow_protocol_progress(flow_protocol *protocol, double step, const char *do
   snprintf(protocol->doing, sizeof protocol->doing, "%s", doing);
 }
 
+/* Wraps around after 2^32 calls: who compares counts takes differences in 32 bits. */
 void flow_protocol_calls(flow_protocol *protocol, uint32_t calls) { protocol->calls = calls; }
 
 /* One that a RESULT answers. What is refused here never reaches the chief. The chief's own requests are answered as those of members,
@@ -365,6 +381,8 @@ flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t 
   return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_ENTER, .request = request, .name = name, .seconds = within });
 }
 
+/* Of the chief the report is handled at once; of a member it travels after a heartbeat with the present step. Nothing changes here: the
+ * verdict comes back as ABORTED. */
 static flow_status report(flow_protocol *protocol, double now, const char *what, flow_fault fault)
 {
   FLOW_TRY(advance(protocol, now));
@@ -394,6 +412,7 @@ static flow_status say_goodbye(flow_protocol *protocol, double now, int preempte
   return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
 }
 
+/* Why the last attempt to connect failed, for the notice that a waiting process logs; cut at its room. */
 void flow_protocol_turned_away(flow_protocol *protocol, const char *why)
 {
   snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
@@ -401,6 +420,7 @@ void flow_protocol_turned_away(flow_protocol *protocol, const char *why)
 
 /* ---- what the header has ------------------------------------------------------------------------------------------------------------- */
 
+/* The functions of protocol.h: each wraps the one above that does the work, so that no way out misses settle(). */
 flow_status flow_protocol_connected(flow_protocol *protocol, double now, int connection)
 {
   return settle(protocol, take_connection(protocol, now, connection));

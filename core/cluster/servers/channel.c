@@ -35,6 +35,8 @@ static int64_t *progress_of(const flow_channel *channel)
   return (int64_t *)(void *)(channel->region + (channel->region_bytes + 7) / 8 * 8);
 }
 
+/* descriptor: a connected or connecting socket, which the channel owns from now on, also after a failure. dialed: this end has called.
+ * until: when the greeting has to be over, in seconds of the monotonic clock. *out: for flow_channel_release. */
 flow_status flow_channel_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_channel **out)
 {
   void *block = NULL, *words = NULL, *read = NULL, *frame = NULL;
@@ -70,6 +72,7 @@ void flow_channel_release(flow_channel *channel)
   flow_free(channel);
 }
 
+/* The peer's mapping stays until it leaves, too. */
 void flow_channel_leave_region(flow_channel *channel)
 {
   if (channel->region) munmap(channel->region, (size_t)channel->region_bytes + REGION_TAIL);
@@ -77,8 +80,10 @@ void flow_channel_leave_region(flow_channel *channel)
   channel->region_bytes = 0;
 }
 
+/* The greeting is over: both ends have the same secret, or need none. */
 int flow_channel_is_open(const flow_channel *channel) { return channel->link->phase == FLOW_LINK_OPEN; }
 
+/* Whether the next message can be sent, and nothing is lost by a close. */
 int flow_channel_is_sent(const flow_channel *channel)
 {
   return channel->link->first == channel->link->filled && channel->sent == channel->sending_bytes;
@@ -135,6 +140,7 @@ static flow_status sum_pieces(const flow_pieces *pieces, int64_t *out)
   return FLOW_OK;
 }
 
+/* `to` has room for all of them (sum_pieces). */
 static void copy_pieces(char *to, const flow_pieces *pieces)
 {
   for (int i = 0; i < pieces->count; i++) {
@@ -161,7 +167,9 @@ static void stream_pieces(flow_channel *channel, const flow_pieces *pieces)
   __atomic_store_n(progress_of(channel), there, __ATOMIC_RELEASE);
 }
 
-/* A streamed message is announced first, by its frame, and copied after that; others are copied first. */
+/* A streamed message is announced first, by its frame, and copied after that; others are copied first. The pieces are copied before the
+ * call returns: the caller may change them. What the socket does not take now is sent by flow_channel_advance. FLOW_INVALID_STATE: the
+ * message before is still on its way. */
 flow_status flow_channel_send(flow_channel *channel, const char *text, size_t text_bytes, const flow_pieces *pieces)
 {
   int64_t bytes = 0;
@@ -189,12 +197,17 @@ flow_status flow_channel_send(flow_channel *channel, const char *text, size_t te
 
 /* ---- receiving ----------------------------------------------------------------------------------------------------------------------- */
 
+/* The text has come, and all the bytes that it announced. */
 static int is_whole(const flow_channel *channel) { return channel->text && channel->received == channel->bulk_bytes; }
 
+/* The bytes of the present message are in the region. */
 static int is_shared(const flow_channel *channel) { return channel->text && channel->source != IN_CONNECTION; }
 
+/* Where the next message's bytes should go, if there are exactly as many; else they go to memory of the channel. The list is copied, the
+ * places are the caller's and stay valid until the message is whole. */
 void flow_channel_expect(flow_channel *channel, const flow_places *places) { channel->into = *places; }
 
+/* Whether bytes may come without the socket saying so: the caller looks again without sleeping. */
 int flow_channel_is_streaming(const flow_channel *channel) { return is_shared(channel) && !channel->complete; }
 
 /* Whether the message's bytes go where they were expected. The sizes of places are the caller's own, which do not overflow. */
@@ -228,7 +241,8 @@ static flow_status begin_message(flow_channel *channel, const uint8_t *contents,
   return FLOW_OK;
 }
 
-/* Where the next byte of the message belongs, and how many can follow it there: 0 after the last. */
+/* Where the next byte of the message belongs, and how many can follow it there: 0 after the last. NULL or an address that is not used comes
+ * with room 0. */
 static char *next_place(flow_channel *channel, int64_t *room)
 {
   if (channel->bulk || channel->received == channel->bulk_bytes) {
@@ -320,7 +334,7 @@ static flow_status receive_more(flow_channel *channel)
   return FLOW_OK;
 }
 
-/* `room` stays, for the next message of that size. */
+/* `room` stays, for the next message of that size. Called when the message before was handled. */
 void flow_channel_next(flow_channel *channel)
 {
   channel->text = NULL;
@@ -340,6 +354,8 @@ static flow_status finish_dialing(flow_link *link)
   return FLOW_OK;
 }
 
+/* One turn after poll: connects, greets, sends, receives, each as far as it goes without waiting. FLOW_IO_ERROR: the other end is gone;
+ * FLOW_CORRUPT_DATA: it sends what no end of this protocol sends. */
 flow_status flow_channel_advance(flow_channel *channel, const flow_secret *secret)
 {
   int complete;

@@ -30,6 +30,8 @@ struct flow_server_link {
   char          name[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];      /* "ps:0 a:2222" */
 };
 
+/* The reason is this thread's last error. A server that never answered may be another cluster's or not started: that is no loss of
+ * variables. */
 static flow_status fail_lost(const flow_server_link *link)
 {
   char why[600];
@@ -64,7 +66,8 @@ static flow_status greet(flow_server_link *link, double until)
   return FLOW_OK;
 }
 
-/* Tries until the server is there, every RETRY_AFTER seconds. Only an unreachable server is tried again: a wrong secret stays wrong. */
+/* Tries until the server is there, every RETRY_AFTER seconds. Only an unreachable server is tried again: a wrong secret stays wrong.
+ * FLOW_TIMED_OUT: nobody was there within this time; another call goes on trying. */
 flow_status flow_server_link_reach(flow_server_link *link, double within)
 {
   FLOW_NEED(link);
@@ -83,6 +86,8 @@ flow_status flow_server_link_reach(flow_server_link *link, double within)
   }
 }
 
+/* Connects nothing yet. index: of the parameter server. context: whose interrupts and preemption end waits; it outlives the link. *out: for
+ * flow_server_link_close. */
 flow_status flow_server_link_open(const flow_context *context, const flow_cluster *cluster, int index, flow_server_link **out)
 {
   FLOW_NEED(context, cluster, out);
@@ -119,12 +124,15 @@ void flow_server_link_close(flow_server_link *link)
   flow_free(link);
 }
 
+/* For calls that need the connection. */
 static flow_status check_reached(const flow_server_link *link)
 {
   return link->channel ? FLOW_OK : flow_fail(FLOW_INVALID_STATE, "%s was not reached yet", link->name);
 }
 
-/* The descriptor stays open until the next answer: by then the server has opened the memory, or refused. */
+/* The descriptor stays open until the next answer: by then the server has opened the memory, or refused. Makes memory that the server can
+ * open, for values on their way, and writes into `where` how: the caller sends that text. bytes 0: from now on values go through the
+ * connection. FLOW_UNSUPPORTED: this system does not share memory; the link goes on without. */
 flow_status flow_server_link_share(flow_server_link *link, double bytes, char *where, int size)
 {
   FLOW_NEED(link);
@@ -137,6 +145,8 @@ flow_status flow_server_link_share(flow_server_link *link, double bytes, char *w
   return flow_channel_make_region(link->channel, (int64_t)bytes, where, (size_t)size, &link->lends);
 }
 
+/* One message; flow_server_links_await has to follow before the next one. Pieces are copied or on their way when this returns (channel.h).
+ * */
 flow_status flow_server_link_send(flow_server_link *link, const char *text, int length, const void *const *pieces, const int64_t *bytes,
                                   int count)
 {
@@ -154,6 +164,7 @@ flow_status flow_server_link_send(flow_server_link *link, const char *text, int 
   return status == FLOW_IO_ERROR ? fail_lost(link) : status;
 }
 
+/* Where the next answer's bytes go, if there are exactly as many. at stays valid until that answer. */
 flow_status flow_server_link_expect(flow_server_link *link, char *const *at, const int64_t *bytes, int count)
 {
   FLOW_NEED(link);

@@ -1,15 +1,16 @@
-/* convolution.c: rules of convolution and pooling, also of bytes.
- *
- * Images are NHWC {batch, height, width, channels}, kernels HWIO {height, width, channels in / groups, channels out}.
- * Only the batch may be symbolic where a rule computes with a dimension. */
+/* convolution.c: rules of convolution and pooling, also of bytes. Images are NHWC {batch, height, width, channels}, kernels HWIO {height,
+ * width, channels in / groups, channels out}. Only the batch may be symbolic where a rule computes with a dimension. Attributes come with
+ * padding as numbers of cells {top, bottom, left, right}: layers have turned "same" and "valid" into them, which depends on the size of the
+ * input. Sums of sizes are checked for overflow, since attributes of a raw op may hold any number. */
 #include "ops/byte_range.h"
 #include "ops/expression.h"
 #include "ops/rules.h"
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* *out: floor((size + padding - reach) / stride) + 1, where reach is how many cells a window extends over, 1 or more, padding is
- * that of both sides, and stride is 1 or more. axis: names it in the message. At least one window is there: no *out is 0. */
+/* *out: floor((size + padding - reach) / stride) + 1, where reach is how many cells a window extends over, 1 or more, padding is that of
+ * both sides, and stride is 1 or more. axis: names it in the message. At least one window is there: no *out is 0. The wording "Computed
+ * output size would be negative" is Keras', so that users find it. */
 static flow_status window_count(int op, const char *axis, int64_t size, int64_t padding, int64_t reach, int64_t stride, int64_t *out)
 {
   int64_t room;
@@ -78,9 +79,10 @@ static flow_status check_channels(int op, int64_t groups, const flow_signature *
                         (long long)w->dims[2]);
 }
 
-/* *y, *index: what a convolution of x and w gives with the activation and the pool that are fused with it.
- * A convolution reads images as fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel.
- * Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
+/* *y, *index: what a convolution of x and w gives with the activation and the pool that are fused with it. A convolution reads images as
+ * fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel. Output and index of a convolution
+ * over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. op: convolution or one of its gradients, whose name
+ * a message begins with. */
 static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w, flow_signature *y,
                              flow_signature *index)
 {
@@ -134,7 +136,8 @@ flow_status flow_shape_convolution(int op, const flow_attributes *attributes, co
   return flow_rule_dims(op, "the bias", &inputs[2], 1, &inputs[1].dims[3]);
 }
 
-/* g, x, w, y, index -> dx, dw, db; db is what the gradient of a bias would be, if there is none. */
+/* g, x, w, y, index -> dx, dw, db; db is what the gradient of a bias would be, if there is none. g and y have the shape of what convolved()
+ * gives; input_size repeats the size of x for kernels that get no x, and is compared here. */
 flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                             flow_signature *outputs)
 {
@@ -159,7 +162,8 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
   return FLOW_OK;
 }
 
-/* As many outputs as inputs. */
+/* As many outputs as inputs. Kernels between HWIO and OHWI, the order that a device's convolutions read; back: the other way. Their dtype
+ * may change on the way. */
 flow_status flow_shape_transpose_filters(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                          flow_signature *outputs)
 {
@@ -240,7 +244,7 @@ static flow_status unpooled(int op, const flow_attributes *attributes, const flo
   return FLOW_OK;
 }
 
-/* x {n, h, w, c}: y, and in uint8 which cell of each window was its maximum. */
+/* x {n, h, w, c}: y, and in uint8 which cell of each window was its maximum. Integers are allowed: a maximum is one of the elements. */
 flow_status flow_shape_max_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                 flow_signature *outputs)
 {
@@ -285,7 +289,8 @@ flow_status flow_shape_average_pool_gradient(int op, const flow_attributes *attr
 
 /* ---- shapes of bytes that stand for numbers ---------------------------------------------------------------------- */
 
-/* what: names the array that the bytes stand for. */
+/* what: names the array that the bytes stand for. Byte b stands for low + b (high - low) / 255; a range must hold 0, which padding writes.
+ * */
 static flow_status check_range(int op, const char *what, double low, double high)
 {
   if (flow_byte_range_fits(low, high)) return FLOW_OK;
@@ -347,7 +352,8 @@ flow_status flow_shape_quantized_convolution(int op, const flow_attributes *attr
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
-/* One op makes dx, dw and db, since they read the same g; the kernel leaves out those that nothing reads. */
+/* One op makes dx, dw and db, since they read the same g; the kernel leaves out those that nothing reads. input_scale, by which a plan lets
+ * a convolution read bytes, is taken out of the op and put on its results, so that the gradient op knows one kind of input. */
 flow_status flow_gradient_convolution(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *x = step->inputs[0], *w = step->inputs[1];

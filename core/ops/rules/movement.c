@@ -34,7 +34,8 @@ flow_status flow_shape_broadcast_to(int op, const flow_attributes *attributes, c
 }
 
 /* out->dims[at]: what the given ones leave of the input's count x rows^power. One more power of rows than the given ones have makes it a
- * multiple of the rows; a difference of two has no name. Nothing can be inferred beside a given 0. */
+ * multiple of the rows; a difference of two has no name. Nothing can be inferred beside a given 0. have: of the input; given: of the
+ * dimensions that the caller named. */
 static flow_status infer_dimension(int op, const flow_signature *x, flow_extent have, flow_extent given, int at, flow_signature *out)
 {
   int power = have.power - given.power;
@@ -109,7 +110,8 @@ flow_status flow_shape_transpose(int op, const flow_attributes *attributes, cons
   return FLOW_OK;
 }
 
-/* Along the batch axis only tensors with rows can be joined to tensors with rows: {-1, 3} and {-2, 3} give {-3, 3}. */
+/* Along the batch axis only tensors with rows can be joined to tensors with rows: {-1, 3} and {-2, 3} give {-3, 3}. attributes->axis.axis
+ * may count from the end. All other dimensions must be equal, symbolic ones included. */
 flow_status flow_shape_concat(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {
@@ -140,7 +142,8 @@ flow_status flow_shape_concat(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
-/* What slice takes out of shape `whole`; serves slice and, for the gradient it gets, slice_gradient. */
+/* What slice takes out of shape `whole`; serves slice and, for the gradient it gets, slice_gradient. begin and end count from 0; an end
+ * beyond the axis means its end. Fills in the rank and the dimensions of *out, not its dtype. */
 static flow_status sliced_dims(int op, const flow_attributes *attributes, const flow_signature *whole, flow_signature *out)
 {
   if (attributes->slice.rank != whole->rank) {
@@ -214,7 +217,8 @@ flow_status flow_shape_pack(int op, const flow_attributes *attributes, const flo
 
 /* ---- batch kinds ------------------------------------------------------------------------------------------------- */
 
-/* Rows that lay along axis 0 stay there unless the new axis 0 is a plain number or another axis takes them. */
+/* Rows that lay along axis 0 stay there unless the new axis 0 is a plain number or another axis takes them. Batch kinds: FLOW_MAP: the op
+ * may run on a part of a batch's rows by itself; FLOW_WHOLE: it needs all of them. */
 flow_batch_kind flow_kind_reshape(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {
   (void)input_count;
@@ -277,7 +281,8 @@ flow_status flow_gradient_transpose(flow_gradient_step *step)
 }
 
 /* Inputs joined along the rows of a batch, each a multiple of them: g is {sum of the multiples, rows, elements of a row}, in which each
- * input has a place that does not depend on the number of rows. */
+ * input has a place that does not depend on the number of rows. Fails where a size that is not the rows' is unknown, or where one input has
+ * a fixed number of rows: its place in g then depends on a number that only a run knows. */
 static flow_status gradient_of_joined_rows(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];
@@ -350,7 +355,8 @@ static flow_attributes slice_of(const flow_attributes *attributes, const flow_te
   return result;
 }
 
-/* Nothing is computed yet: see parts.h. */
+/* Nothing is computed yet: see parts.h. The gradient is zero outside of what was taken: writing those zeros for each of many slices of one
+ * tensor would cost the size of the whole each time, so parts are collected and added at once. */
 flow_status flow_gradient_slice(flow_gradient_step *step)
 {
   if (step->output_gradients[0] == NULL || !step->needed[0]) return FLOW_OK;

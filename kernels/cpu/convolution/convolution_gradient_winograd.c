@@ -93,6 +93,7 @@ size_t FLOW_ISA_NAME(convolution_gradient_winograd_scratch_bytes)(const flow_cal
   return (l.canvas_floats + (l.dw_floats > l.dx_floats ? l.dw_floats : l.dx_floats)) * sizeof(float);
 }
 
+/* Once for each call, before its parts run: the weights of dx are transformed, and its bias, which no gradient has, is zero. */
 flow_status FLOW_ISA_NAME(convolution_gradient_winograd_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
@@ -102,7 +103,8 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_prepare)(const flow_call
   return FLOW_OK;
 }
 
-/* dw += G^T S G for `inputs` inputs and `channels` outputs. dw: the first of them. */
+/* dw += G^T S G for `inputs` inputs and `channels` outputs. dw: the first of them. sums: S of these inputs, [plane][input][BLOCK]. The 3 x
+ * 3 taps of one input and VL outputs at a time. */
 ALWAYS_INLINE void add_products(const int f, const flow_geometry *s, const float *sums, int64_t plane, int64_t inputs, int64_t channels,
                                 float *dw)
 {
@@ -126,7 +128,8 @@ ALWAYS_INLINE void add_products(const int f, const flow_geometry *s, const float
   }
 }
 
-/* dw += the tiles of one band of some images. */
+/* dw += the tiles of one band of some images. x: the layer's images; dy: the gradient of the convolution's own output. scratch: V, Z, S,
+ * then a patch (layout_of). */
 static void weight_gradient(const layout *l, const flow_tile_source *x, const flow_tile_source *dy, const flow_tile_range *range,
                             float *dw, float *scratch)
 {
@@ -184,7 +187,7 @@ static flow_tile_range cut_range(int64_t first, int64_t last, int64_t rows, int6
   return (flow_tile_range){ .first_row = first, .rows = last > first ? last - first : 0, .columns = columns, .images = images };
 }
 
-/* All three gradients of `images` images, for rows first .. last - 1 of tiles. */
+/* All three gradients of `images` images, for rows first .. last - 1 of tiles. image: the first of them. */
 static void band_gradient(const flow_call *call, const layout *l, int64_t image, int64_t images, int64_t first, int64_t last)
 {
   const flow_geometry *s = &l->s;

@@ -1,4 +1,7 @@
-/* elementwise.c: the table of block functions, the driver that runs programs of them, and the elementwise ops. */
+/* elementwise.c: the table of block functions, the driver that runs programs of them, and the elementwise ops. A block function computes
+ * one op over up to FLOW_BLOCK_LENGTH packed elements of one kind; a program is a list of such steps over a few registers, each a block. A
+ * single op is a program of one step; chains that plans fuse (fuse_elementwise.c) are longer ones, whose values between steps never leave
+ * the first-level cache. */
 #include "cpu/elementwise/elementwise.h"
 
 #include <math.h>
@@ -51,7 +54,8 @@
 #undef KIND
 #undef FLOATING
 
-/* An op with a function of whole float vectors and one of doubles. */
+/* An op with a function of whole float vectors and one of doubles. Vectors also compute the last, partial vector, with zeros in the lanes
+ * beyond the end, so that an element has the same bits wherever it is in a block. */
 #define TRANSCENDENTAL(name, vector_function, double_function)                                              \
   static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n)     \
   {                                                                                                         \
@@ -136,7 +140,8 @@ LOGICAL(logical_or, a[i] | b[i])
 #define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL, block_##name##_WORD }
 #define BOOLS(name)    { [FLOW_KIND_BOOL] = block_##name##_BOOL }
 
-/* Operands, condition operands, whether a condition results, functions. */
+/* Operands, condition operands, whether a condition results, functions. Lines come from ops.def: an op without a function of its kind does
+ * not link. */
 static const flow_block_record records[FLOW_OP_COUNT] = {
 #define FLOW_NUMBERS(name, inputs, ...)   [FLOW_OP_##name] = { inputs, 0, 0, NUMBERS(name) },
 #define FLOW_FLOATS(name, inputs, ...)    [FLOW_OP_##name] = { inputs, 0, 0, FLOATS(name) },
@@ -205,7 +210,8 @@ typedef struct place {
   int         direct;      /* packed and of the register's kind: the tile itself is the register */
 } place;
 
-/* Elements of a tile as a packed block of the kind, in one call where the rows follow each other without a gap. */
+/* Elements of a tile as a packed block of the kind, in one call where the rows follow each other without a gap. rows and columns: of the
+ * tile, at p->data. */
 static void load_tile(place *p, flow_kind kind, void *to, int64_t rows, int64_t columns)
 {
   flow_load_function load = FLOW_ISA_NAME(load)[p->dtype][kind];
@@ -231,7 +237,8 @@ static void store_tile(const place *p, flow_kind kind, const void *from, int64_t
           p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, columns);
 }
 
-/* Registers are as near to each other as their elements let them: at 4 KB, those of floats would share half of the first-level cache. */
+/* Registers are as near to each other as their elements let them: at 4 KB, those of floats would share half of the first-level cache. All
+ * registers of a program get the room of its widest kind. */
 static size_t register_bytes(const flow_block_program *program)
 {
   size_t largest = 0;
@@ -271,7 +278,8 @@ static void run_tile(const flow_block_program *program, place *places, char *buf
     if (!outputs[i].direct) store_tile(&outputs[i], program->kinds[outputs[i].reg], registers[outputs[i].reg], rows, columns);
 }
 
-/* Whether each operand is a register, but for inputs with one element for the whole row, of which a buffer holds copies. */
+/* Whether each operand is a register, but for inputs with one element for the whole row, of which a buffer holds copies. Then a row can be
+ * as long as it is, in one call of run_long_row; rows that need buffers of their own are cut at FLOW_BLOCK_LENGTH. */
 static int repeats_only(const flow_block_program *program, const place *places)
 {
   for (int i = 0; i < program->input_count + program->output_count; i++)
@@ -397,7 +405,8 @@ static flow_kind computing_kind(const flow_block_record *record, const flow_call
   return kind;
 }
 
-/* An op as a program of one step, on the stack of the thread that has the chunk: 3 operands and a result, 16 KB of buffers. */
+/* An op as a program of one step, on the stack of the thread that has the chunk: 3 operands and a result, 16 KB of buffers. The engine has
+ * checked shapes and dtypes; outputs without memory are not wanted. */
 static flow_status run_elementwise(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

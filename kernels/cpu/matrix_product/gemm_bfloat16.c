@@ -20,7 +20,8 @@ int bfloat16_available(void) { return __builtin_cpu_supports("avx512bf16") != 0;
 /* The lanes below n. */
 ALWAYS_INLINE __mmask16 lanes(int64_t n) { return n >= VL ? (__mmask16)-1 : n <= 0 ? 0 : (__mmask16)((1u << n) - 1); }
 
-/* VL pairs along k: p[0] to p[n - 1], then zeros. */
+/* VL pairs along k: p[0] to p[n - 1], then zeros. Rounded to nearest, ties to even, as all conversions here. The earlier k is in the lower
+ * half of a pair. */
 ALWAYS_INLINE __m512i along(const float *p, int64_t n)
 {
   __m512 low = _mm512_maskz_loadu_ps(lanes(n), p), high = _mm512_maskz_loadu_ps(lanes(n - VL), p + VL);
@@ -95,7 +96,8 @@ void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int 
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
-/* C[rows][PANEL] (+)= A[rows][pairs] panel[pairs][PANEL]. a_row, a_step: from row to row and from pair to pair of A. */
+/* C[rows][PANEL] (+)= A[rows][pairs] panel[pairs][PANEL]. a_row, a_step: from row to row and from pair to pair of A. The sums are in
+ * registers from the first pair to the last, in the order of k. */
 ALWAYS_INLINE void tile(const int rows, int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c,
                         int64_t ldc, const epilogue *e)
 {
@@ -159,7 +161,8 @@ void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const pair *a, int6
 
 /* ---- a few rows -------------------------------------------------------------------------------------------------- */
 
-/* `vectors` vectors of columns, the last ones cut off at `columns`: two rows of B become pairs in registers. */
+/* `vectors` vectors of columns, the last ones cut off at `columns`: two rows of B become pairs in registers. B is read once for all rows,
+ * so that packing it would not pay. */
 ALWAYS_INLINE void few_by_rows(const int rows, const int vectors, int64_t depth, int64_t columns, const pair *stack, int64_t step,
                                const float *b, int64_t ldb, float *c, int64_t ldc, int add)
 {
@@ -188,7 +191,8 @@ ALWAYS_INLINE void few_by_rows(const int rows, const int vectors, int64_t depth,
   }
 }
 
-/* Four columns of B {columns, depth} at a time, each a scalar product with every row. */
+/* Four columns of B {columns, depth} at a time, each a scalar product with every row. Lanes hold different k, so that a sum ends with the
+ * sum of its lanes, in a fixed order. Columns beyond the last repeat it; their sums are dropped. */
 ALWAYS_INLINE void few_by_columns(const int rows, int64_t depth, int64_t columns, const pair *stack, int64_t step, const float *b,
                                   int64_t ldb, float *c, int64_t ldc, int add)
 {
@@ -214,7 +218,7 @@ ALWAYS_INLINE void few_by_columns(const int rows, int64_t depth, int64_t columns
   }
 }
 
-/* One range of k. */
+/* One range of k. add: C has the sums of the ranges before. */
 ALWAYS_INLINE void few_rows(const int rows, int64_t depth, int64_t columns, const pair *stack, const float *b, int64_t ldb, int transpose_b,
                             float *c, int64_t ldc, int add)
 {

@@ -21,7 +21,8 @@ static int is_rounded(const flow_call *call) { return call->bfloat16 && !call->e
 static int supports_tiled(const flow_call *call)    { return is_float32(call) && !call->partial && !is_rounded(call); }
 static int supports_bfloat16(const flow_call *call) { return is_float32(call) && !call->partial && is_rounded(call); }
 
-/* Matrix number `matrix` of the batch as a product for gemm.h. Sizes are those of all matrices; only the pointers differ. */
+/* Matrix number `matrix` of the batch as a product for gemm.h. Sizes are those of all matrices; only the pointers differ. The bias and the
+ * relu of the op dense become the epilogue of the product; matmul has neither. */
 static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
@@ -107,6 +108,7 @@ static size_t chunk_sums_bytes(const flow_call *call)
   return (gemm_shared_bytes(&g) + 63) & ~(size_t)63;
 }
 
+/* Of one member: its partial sums, then what gemm_run packs. */
 static size_t chunk_scratch_bytes(const flow_call *call) { return chunk_sums_bytes(call) + gemm_scratch_bytes(); }
 
 /* Whole matrices, each with its partial sums in the member's scratch block. */
@@ -239,6 +241,7 @@ static int64_t plain_parts(const flow_call *call, int phase)
   return (p.matrices * p.m + PLAIN_ROWS - 1) / PLAIN_ROWS;
 }
 
+/* Every dtype; what the other variants are compared with in tests. */
 static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

@@ -43,6 +43,7 @@ SATURATE(uint8_t, 0, UINT8_MAX, 0x1p8)
 SATURATE(int32_t, INT32_MIN, INT32_MAX, 0x1p31)
 SATURATE(int64_t, INT64_MIN, INT64_MAX, 0x1p63)
 
+/* Integers to narrower integers wrap, as in NumPy; floats are saturated, since C leaves their overflow undefined. */
 #define TO_INTEGER(type, x) _Generic((x), float: saturate_##type((double)(x)), double: saturate_##type((double)(x)), default: (type)(x))
 
 typedef float   kind_FLOAT;
@@ -67,7 +68,8 @@ typedef uint8_t kind_BOOL;
 #define OUT_int64(x)    TO_INTEGER(int64_t, x)
 #define OUT_bool(x)     ((uint8_t)((x) != 0))
 
-/* Three loops, so that packed elements are vectors, and one that repeats is converted once. */
+/* Three loops, so that packed elements are vectors, and one that repeats is converted once. step: of the input in elements; n of them
+ * become a packed block of the kind. */
 #define LOAD(dtype, kind)                                                                              \
   static void load_##dtype##_##kind(const void *from, int64_t step, void *to, int64_t n)               \
   {                                                                                                    \
@@ -84,6 +86,7 @@ typedef uint8_t kind_BOOL;
     }                                                                                                  \
   }
 
+/* The opposite: a packed block to elements that are `step` apart, converted as a cast does. */
 #define STORE(dtype, kind)                                                                             \
   static void store_##kind##_##dtype(const void *from, void *to, int64_t step, int64_t n)              \
   {                                                                                                    \
@@ -106,13 +109,15 @@ typedef uint8_t kind_BOOL;
   X(float32, kind) X(float16, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) \
   X(uint8, kind) X(int32, kind) X(int64, kind) X(bool, kind)
 
-DTYPES_BUT_TWO(LOAD, FLOAT) DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL) DTYPES(LOAD, WORD)
-DTYPES_BUT_TWO(STORE, FLOAT) DTYPES(STORE, DOUBLE) DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL) DTYPES(STORE, WORD)
+DTYPES_BUT_TWO(LOAD, FLOAT)
+DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL) DTYPES(LOAD, WORD) DTYPES_BUT_TWO(STORE, FLOAT) DTYPES(STORE, DOUBLE)
+    DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL) DTYPES(STORE, WORD)
 
-/* ---- by vectors, where the compiler does not see how ------------------------------------------------------------------------- */
+    /* ---- by vectors, where the compiler does not see how ------------------------------------------------------------------------- */
 
-/* How many elements of a packed block go by vectors; these do. */
-static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
+    /* How many elements of a packed block go by vectors; these do. Without F16C, and for the last few, the caller converts one by one, with the
+ * same result: each half has its float. */
+    static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
 {
   int64_t i = 0;
 #ifdef __F16C__

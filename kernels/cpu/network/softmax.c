@@ -13,7 +13,7 @@ enum { RUN = 8 };
 /* The operand as {outer, n, inner}: lines of n elements, which are `inner` apart. */
 typedef struct lines { int64_t outer, n, inner; } lines;
 
-/* From the first input: all operands of these ops have one shape. */
+/* From the first input: all operands of these ops have one shape. axis.axis may count from the end. */
 static lines lines_of(const flow_call *call)
 {
   const flow_operand *x = &call->inputs[0];
@@ -50,7 +50,8 @@ static float largest_lane(vf v)
   return lane[0];
 }
 
-/* A NaN is left out here: it then makes its own exponential, and so the whole row, NaN. */
+/* A NaN is left out here: it then makes its own exponential, and so the whole row, NaN. -infinity for a row of them: x - largest is then
+ * NaN, which is what softmax of such a row is. */
 static float row_max(const float *x, int64_t n)
 {
   vf largest[2] = { vf_set(-INFINITY), vf_set(-INFINITY) };
@@ -73,7 +74,8 @@ ALWAYS_INLINE double exponentials(const float *x, float *y, int64_t n, vf larges
   return (double)vf_sum(sum);
 }
 
-/* y may be x: the largest is found before anything is written. Exponentials are stored, then scaled in place. */
+/* y may be x: the largest is found before anything is written. Exponentials are stored, then scaled in place by the reciprocal of their
+ * sum: one division for the row. */
 static void softmax_row(const float *x, float *y, int64_t n)
 {
   vf largest = vf_set(row_max(x, n));
@@ -128,7 +130,7 @@ static void softmax_gradient_row(const float *g, const float *y, float *dx, int6
 
 /* ---- across: `lanes` <= VL neighbouring lines, their elements `step` floats apart -------------------------------- */
 
-/* The largest of each of the lines. */
+/* The largest of each of the lines. step: floats from one element of a line to the next. */
 ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = vf_set(-INFINITY);
@@ -203,6 +205,7 @@ static void run_lines(const flow_call *call, row_function row, strip_function st
   }
 }
 
+/* A call has any number of lines; the engine cuts it along the outermost axis (pieces_of). */
 static flow_status softmax_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

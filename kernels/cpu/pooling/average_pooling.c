@@ -8,7 +8,7 @@
 /* The cells of a window that are added up as floats; of larger windows groups of TOGETHER are, and these as doubles. */
 enum { SMALL_WINDOW = 64, TOGETHER = 16 };
 
-/* The mean of `lanes` channels of one window; x: its first inside pixel. */
+/* The mean of `lanes` channels of one window; x: its first inside pixel. The order of the sum follows from the window's size alone. */
 ALWAYS_INLINE vf window_mean(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step)
 {
   vf sum = { 0 };
@@ -93,7 +93,7 @@ static void spread_image(const flow_pooling *s, const float *g, float *dx)
   }
 }
 
-/* Some rows of one image (pooling_rows). */
+/* Some rows of one image (pooling_rows). Results that nobody reads have no memory. */
 static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const float *x = (const float *)call->inputs[0].data + of.image * s->in[0] * s->in[1] * s->channels;
@@ -149,7 +149,7 @@ static int64_t cell_at(const flow_pooling *s, const cells *at, int64_t k)
   return at->first + (k / at->columns * s->in[1] + k % at->columns) * s->channels;
 }
 
-/* The oracle: any layout, float32 and float64, summed in double, cell by cell. */
+/* The oracle: any layout, float32 and float64, summed in double, cell by cell. Any strides by way of operand_get. */
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

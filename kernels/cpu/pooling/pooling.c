@@ -1,12 +1,16 @@
-/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the maximum in its
- * window, row by row, padding counted. */
+/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the maximum in its window, row by row,
+ * padding counted; of equal elements the first one. Images are NHWC: vectors run along the channels, which are packed, so that a window is
+ * a few loads at fixed distances. A maximum rounds nothing: all variants give the same bits, whatever the order. NaN wins over numbers
+ * (flow_pool_take). */
 #include <math.h>
 #include "cpu/pooling/pool_window.h"
 #include "cpu/pooling/pooling.h"
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
 
-/* One vector of channels of one window; x: its first inside pixel, first_k: that pixel's position in the window. */
+/* One vector of channels of one window; x: its first inside pixel, first_k: that pixel's position in the window. rows, columns: of the part
+ * of the window that is inside of the image, at least one of each. lanes: how many channels are left; a constant VL for whole vectors, so
+ * that these have no masks. */
 ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step,
                                 int64_t first_k, int64_t window_width, vi *index)
 {
@@ -60,7 +64,7 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
   }
 }
 
-/* Some rows of one image (pooling_rows). */
+/* Some rows of one image (pooling_rows). of: the image, and which rows of its results. */
 static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
   const float *x = call->inputs[0].data;
@@ -84,7 +88,8 @@ static flow_status run_vector_piece(const flow_call *call, int64_t piece)
 
 /* ---- bytes, of which nobody asks the positions ------------------------------------------------------------------------------ */
 
-/* The largest bytes of a window, in all channels; x: its first cell inside the image. */
+/* The largest bytes of a window, in all channels; x: its first cell inside the image. Order and signedness of bytes are those of the
+ * numbers that they stand for (byte_range.h), so that the largest byte is the largest number. */
 static void pool_byte_window(const uint8_t *x, int64_t rows, int64_t columns, int64_t row_step, int64_t channels, uint8_t *y)
 {
   int64_t c = 0;
@@ -138,7 +143,8 @@ static flow_status run_bytes_piece(const flow_call *call, int64_t piece)
 
 /* ---- gradient --------------------------------------------------------------------------------------------------------------- */
 
-/* dx[i] += g[i] where index[i] is k. */
+/* dx[i] += g[i] where index[i] is k. n channels of one cell; windows that overlap add to it one after the other, in the order of windows.
+ * */
 static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
 {
   int64_t i = 0;
@@ -150,7 +156,8 @@ static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t 
     if (index[i] == k) dx[i] += g[i];
 }
 
-/* Each cell of each window adds g in the channels whose maximum it was; which one that was is a comparison of bytes, without branches. */
+/* Each cell of each window adds g in the channels whose maximum it was; which one that was is a comparison of bytes, without branches. The
+ * loop over windows is not cut into pieces: two windows may add to one cell. */
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

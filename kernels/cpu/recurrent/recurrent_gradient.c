@@ -1,6 +1,9 @@
 /* recurrent_gradient.c: simple_rnn_gradient, lstm_gradient and gru_gradient: from the last step back to the first, with the formulas of
  * recurrent.c differentiated. Of a block h and c are the gradients of the state, p those of the gates before their activations, which are
- * dx {n, t, gates * u}; the gradient of w is made of dx by one product, elsewhere. Variants as there. */
+ * dx {n, t, gates * u}; the gradient of w is made of dx by one product, elsewhere. Variants as there. The forward ops have kept what the
+ * formulas need, a history for each step: activations, not sums, since sigmoid and tanh have derivatives that follow from their values: y
+ * (1 - y) and 1 - y^2. A block is some rows of the batch, which one thread takes through all steps: rows do not meet before the gradient of
+ * w. */
 #include "cpu/recurrent/recurrent.h"
 #include "cpu/recurrent/recurrent_plain.h"
 
@@ -32,7 +35,8 @@ static void give(const block *b, const flow_operand *output, int64_t t)
 
 /* ---- cells: one step back; h becomes what flows to the state before it ----------------------------------------- */
 
-/* h = tanh(...): its derivative is 1 - h^2. Steps that the mask keeps pass dh on as it is. */
+/* h = tanh(...): its derivative is 1 - h^2. Steps that the mask keeps pass dh on as it is. dh, which has been used up, is cleared; the
+ * product with the transposed weights then adds what flows to the state before. */
 static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
 {
   int64_t t = step_at(&b->r, s), units = b->r.units;
@@ -119,7 +123,8 @@ static void gru_after_back(const flow_call *call, const block *b, int64_t s)
   multiply(&b->w, 1, b->rows, b->p, b->width, b->h, b->state, b->stack);
 }
 
-/* The candidate first; c = the gradient of r h, from which that of the reset gate follows. */
+/* The candidate first; c = the gradient of r h, from which that of the reset gate follows. Two products, since the reset gate is applied to
+ * h before its product with the candidate's weights: the gradient of r h has to be there before that of r. */
 static void gru_before_back(const flow_call *call, const block *b, int64_t s)
 {
   int64_t t = step_at(&b->r, s), units = b->r.units;
@@ -169,7 +174,8 @@ static step_function *step_of(const flow_call *call)
   return call->attributes->recurrent.reset_after ? gru_after_back : gru_before_back;
 }
 
-/* From the last step to the first. At the end h (and c) hold the gradients of the initial state. */
+/* From the last step to the first. At the end h (and c) hold the gradients of the initial state. Phase 0 packs the transposed weights, once
+ * for all blocks; phase 1 does the blocks. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   const int is_lstm = call->op == FLOW_OP_lstm_gradient;

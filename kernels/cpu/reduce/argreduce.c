@@ -10,7 +10,8 @@
 typedef void (*update_function)(const void *x, void *best, int64_t *positions, int64_t position, int64_t n);
 typedef void (*search_function)(const void *x, void *best, int64_t *best_position, int64_t position, int64_t n);
 
-/* update_: one element for each of n outputs. search_: n elements in a row for one output. */
+/* update_: one element for each of n outputs. search_: n elements in a row for one output. better: whether a, the element, beats b, the
+ * best so far. Only a strictly better one wins, so that the first of equal ones stays. */
 #define SEARCH(name, T, better)                                                                                 \
   static void update_##name(const void *x_, void *best_, int64_t *positions, int64_t position, int64_t n)       \
   {                                                                                                             \
@@ -139,7 +140,8 @@ static int64_t count_of(const axis *axes, int count)
   return n;
 }
 
-/* One output: the searched axes but the last are walked, the last is searched in blocks. */
+/* One output: the searched axes but the last are walked, the last is searched in blocks. Returns the position from 0, row-major among the
+ * searched axes. */
 static int64_t search_one(const layout *l, int smallest, const char *x)
 {
   const axis *last = &l->searched[l->searched_count - 1];
@@ -162,7 +164,7 @@ static int64_t search_one(const layout *l, int smallest, const char *x)
   return best_position;
 }
 
-/* n outputs side by side along the axis `column`. */
+/* n outputs side by side along the axis `column`. positions[i]: of output i, from 0. */
 static void search_many(const layout *l, int smallest, const char *x, const axis *column, int64_t n, int64_t *positions)
 {
   flow_load_function load = FLOW_ISA_NAME(load)[l->dtype][l->kind];

@@ -122,7 +122,8 @@ static void add_axis(axis *axes, int *count, axis added)
     axes[(*count)++] = added;
 }
 
-/* The layout of the axes from `first` on. */
+/* The layout of the axes from `first` on. The innermost kept axis becomes the column if its elements are nearer to each other than those of
+ * the innermost reduced axis. */
 static void layout_make(layout *l, const flow_call *call, int first)
 {
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
@@ -145,7 +146,8 @@ static void layout_make(layout *l, const flow_call *call, int first)
   l->direct = in->dtype == flow_kind_dtype(l->kind) && (l->column.stride == 1 || l->column.size == 1);
 }
 
-/* Moves x and out to the next position of the axes; 0 after the last one, when both are back at the start. */
+/* Moves x and out to the next position of the axes; 0 after the last one, when both are back at the start. As a counter does: the last axis
+ * turns fastest. */
 static int next_position(const axis *axes, int count, int64_t *position, size_t size, const char **x, size_t out_size, char **out)
 {
   for (int i = count - 1; i >= 0; i--) {
@@ -159,7 +161,8 @@ static int next_position(const axis *axes, int count, int64_t *position, size_t 
   return 0;
 }
 
-/* Rows of `columns` elements at x, converted block by block unless they can be read in place. */
+/* Rows of `columns` elements at x, converted block by block unless they can be read in place. accumulators: one for each column, which the
+ * rows are added to. */
 static void reduce_block(const reduction *op, const layout *l, const char *x, int64_t columns, void *accumulators)
 {
   if (l->direct) {
@@ -269,6 +272,8 @@ static int has_runs(const layout *l)
   return l->kind == FLOW_KIND_FLOAT && l->direct && l->rank <= 1 && l->reduced_rank == 0 && l->column.size == 1 && l->row.stride == 1;
 }
 
+/* See reduce.h. Rows of the first axis one by one, each with its own output, or, where each result is one run of packed floats, many
+ * together. */
 flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -298,6 +303,7 @@ flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int
   return FLOW_OK;
 }
 
+/* See reduce.h. The output is packed accumulators: doubles, or int64_t for integers. */
 void FLOW_ISA_NAME(add_each_row)(const flow_call *call)
 {
   layout l;
@@ -307,7 +313,8 @@ void FLOW_ISA_NAME(add_each_row)(const flow_call *call)
     reduce_all(&reductions[FLOW_OP_sum], &l, (const char *)in->data + row * in->strides[0] * (int64_t)l.size, call->outputs[0].data, 1);
 }
 
-/* WHOLE: the first axis is reduced with the others. Parts have at least PART_BYTES of input. */
+/* WHOLE: the first axis is reduced with the others. Parts have at least PART_BYTES of input. Both limits are constants: the number of parts
+ * must not depend on the machine. */
 enum { PART_BYTES = 256 * 1024, MOST_PARTS = 64 };
 
 /* Bytes in the input's size decide, not the team's: a result is the same for every number of threads. */

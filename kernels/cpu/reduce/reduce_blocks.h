@@ -34,7 +34,7 @@ static inline double log_of_sum(double a, double b)
   return (a > b ? a : b) + log1p(exp(-fabs(a - b)));
 }
 
-/* Integers wrap. */
+/* Integers wrap. One row after the other, in order: the compiler makes vectors of the columns. */
 #define COLUMNS(op, KIND, T, U)                                                                                        \
   static void columns_##op##_##KIND(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators) \
   {                                                                                                                    \
@@ -46,6 +46,8 @@ static inline double log_of_sum(double a, double b)
     }                                                                                                                  \
   }
 
+/* Four vectors of columns at a time, then one, then single columns. Each column's terms are taken in the same groups of ROWS_op rows on all
+ * three ways, so that its bits do not depend on its place. */
 #define FLOAT_COLUMNS(op)                                                                                              \
   static void columns_##op##_FLOAT(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators) \
   {                                                                                                                    \
@@ -87,7 +89,8 @@ static inline double log_of_sum(double a, double b)
     }                                                                                                                  \
   }
 
-/* n packed floats into one accumulator: four vectors of lanes, what is left over is padded with the identity. */
+/* n packed floats into one accumulator: four vectors of lanes, what is left over is padded with the identity. The order follows from n
+ * alone. */
 #define FLOAT_RUN(op, identity)                                                                                        \
   static void run_##op##_FLOAT(const float *x, int64_t n, double *accumulator)                                         \
   {                                                                                                                    \
@@ -124,7 +127,7 @@ static inline double log_of_sum(double a, double b)
     }                                                                                                                  \
   }
 
-/* count vectors of columns, whose accumulators stay in registers. */
+/* count vectors of columns, whose accumulators stay in registers. count is a constant at each call: 1 or 2. */
 ALWAYS_INLINE void sum_strip(const int count, const float *x, int64_t rows, int64_t row_stride, double *to)
 {
   vd low[2], high[2];
@@ -194,7 +197,8 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
   *accumulator += vd_sum(((low[0] + low[1]) + (low[2] + low[3])) + ((high[0] + high[1]) + (high[2] + high[3])));
 }
 
-/* Many rows of a few packed floats each, {n, 3} to {n}: accumulators[row] = op(x[row][0], x[row][1], ...), in order. */
+/* Many rows of a few packed floats each, {n, 3} to {n}: accumulators[row] = op(x[row][0], x[row][1], ...), in order. count 0: any number of
+ * columns, as the loop finds it; the others are unrolled. */
 #define FEW_ROWS(op, T, count)                                                                                         \
   static void few_##op##_##count(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators)    \
   {                                                                                                                    \

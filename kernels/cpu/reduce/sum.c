@@ -66,7 +66,8 @@ ALWAYS_INLINE void add_strip(const int count, const float *x, int64_t rows, int6
 }
 
 /* Columns in strips of at most 8 half vectors, whose accumulators stay in registers. Rows are taken `together` at a time, so that each
- * strip finds the lines that the strip before it has brought into the cache. */
+ * strip finds the lines that the strip before it has brought into the cache. A column's terms are added in the order of rows in any strip,
+ * so that its bits do not depend on how many columns there are. */
 static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
 {
   enum { IN_CACHE = 4096, FEWEST_ROWS = 16 };      /* floats that all strips are read from in turn; rows that a strip's start pays for */
@@ -142,6 +143,7 @@ static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, i
   }
 }
 
+/* One loop for each row, which the compiler turns into vectors. */
 #define ADD_COLUMNS(name, type)                                                                                        \
   static void name(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)              \
   {                                                                                                                    \
@@ -156,6 +158,7 @@ ADD_COLUMNS(add_doubles, double)
 ADD_COLUMNS(add_integers, uint64_t)      /* they wrap */
 
 typedef void (*columns_function)(const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators);
+/* Each slot into accumulators of its own, then these to the sums: the order of the engine's slots. */
 #define SUM_SLOTS(name, add, type)                                                                                     \
   static void name(const void *x, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums)      \
   {                                                                                                                    \
@@ -295,7 +298,8 @@ static size_t shared_bytes(const flow_call *call)
   return by_columns(&s) ? 0 : (size_t)most * flow_wide_bytes(s.outputs);
 }
 
-/* Phase 0: slots, or blocks of columns; phase 1 (slots only): ranges of outputs that add up the slots. */
+/* Phase 0: slots, or blocks of columns; phase 1 (slots only): ranges of outputs that add up the slots. Parts follow from the shape alone;
+ * they own different slots, columns or outputs. */
 static int64_t parts_of(const flow_call *call, int phase)
 {
   sum s = sum_of(call);
