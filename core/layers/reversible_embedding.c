@@ -13,6 +13,8 @@ static const flow_argument parameters[] = {
   { "mask_zero", FLOW_BOOLEAN, "false", NULL },
   { "reverse_dtype", FLOW_ABSENT, "null", NULL },
   { "logit_soft_cap", FLOW_NUMBER, "null", NULL },
+  { "lora_rank", FLOW_ABSENT, "null", NULL },
+  { "lora_alpha", FLOW_ABSENT, "null", NULL },
   { "activity_regularizer", FLOW_REGULARIZER, "null", NULL },
   FLOW_LAYER_REST
 };

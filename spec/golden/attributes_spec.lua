@@ -25,7 +25,6 @@ local MISSING = {
     random_contrast random_hue random_posterization random_rotation random_saturation random_sharpness random_shear random_translation
     auto_contrast equalization solarization normalized_weights fill_value factor batch_shape input output optional ragged epsilon
     output_dtype use_cudnn brightness_factor contrast_factor hue_factor saturation_factor]],
-  ["layers.ReversibleEmbedding"] = set_of "enable_lora lora_alpha lora_enabled lora_rank",
   losses = set_of "fn", metrics = set_of "interpolate_pr_auc",
   optimizers = set_of [[load_own_variables save_own_variables add_optimizer_variables add_variable add_variable_from_reference update_step
     check_finite lr_adjust transpose_last_axis zeropower_via_newtonschulz5]],

@@ -30,6 +30,40 @@ describe("LoRA", function()
     assert.near(0, largest(einsum(flow.tensor { { 1, 2 } }), flow.tensor { { 1, 1.4 } }), 1e-6)
   end)
 
+  -- By Keras 3.15 after enable_lora(1, lora_alpha=2).
+  it("of a ReversibleEmbedding goes back with the change, or by a table of its own, as in Keras", function()
+    local ids = flow.tensor({ { 2, 0 } }, { dtype = "int32" })
+    for tied, back in pairs { [true] = { { 1.9805244, 1.9999322, 2 }, { 1.3821391, 1.8838839, 1.9805244 } },
+                              [false] = { { 1.9999729, 2, 2 }, { 1.9206387, 1.9866608, 1.9977889 } } } do
+      local input = flow.Input({ 2 }, { dtype = "int32" })
+      local layer = layers.ReversibleEmbedding(3, 2, { tie_weights = tied, logit_soft_cap = 2, mask_zero = true })
+      local vectors = layer(input)
+      local model = flow.Model { inputs = input, outputs = { vectors, layer(vectors, { reverse = true }) } }
+      layer.embeddings:assign { { 0.1, 0.2 }, { 0.3, 0.4 }, { 0.5, 0.6 } }
+      if not tied then layer.reverse_embeddings:assign { { 1, 2, 3 }, { 4, 5, 6 } } end
+      local function check(some, what)
+        local out = some:predict(ids, { verbose = 0 })
+        assert.near(0, largest(out[1], flow.tensor { { { 3.5, 2.1 }, { 1.1, 0.7 } } }), 1e-6, what)
+        assert.near(0, largest(out[2], flow.tensor { back }), 1e-6, what)
+      end
+      layer:enable_lora(1, 2)
+      layer.lora_embeddings_a:assign { { 1 }, { 2 }, { 3 } }
+      layer.lora_embeddings_b:assign { { 0.5, 0.25 } }
+      assert.same({ { true, false } }, layer(ids)._keras_mask:totable())
+      assert.equal(tied and 2 or 3, #model.trainable_weights)
+      check(model, "here")
+      local path = support.folder() .. "/lora.keras"
+      model:save(path)
+      check(flow.load_model(path), "from a file")
+      model:compile { optimizer = "sgd", loss = { "mse", "mse" } }
+      local before = layer.embeddings:value()
+      model:fit(ids, { flow.ones { 1, 2, 2 }, flow.zeros { 1, 2, 3 } }, { verbose = 0 })
+      assert.equal(0, largest(before, layer.embeddings))
+      assert.is_true(largest(layer.lora_embeddings_b, flow.tensor { { 0.5, 0.25 } }) > 1e-3)
+    end
+    assert.equal(2, layers.ReversibleEmbedding(3, 2, { lora_rank = 2 }).lora_rank)
+  end)
+
   -- Keras 3.15 gives these numbers for weights and inputs by the same formula.
   it("computes what Keras' convolutions compute", function()
     local function f(shape)

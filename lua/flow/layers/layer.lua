@@ -445,11 +445,6 @@ function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields._record_name(self) return require("flow.extended").base(object.class_of(self)).name end
 function Layer.fields.trainable(self) return self._trainable end
 
--- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
-for n in ("kernel bias gamma beta moving_mean moving_variance mean variance embeddings depthwise_kernel pointwise_kernel"):gmatch "%S+" do
-  Layer.fields[n] = function(self) return require("flow.layers.layer_config").variable(self, n) end
-end
-
 -- Also of all layers inside. trainable_version tells compiled models that their steps have to be made again.
 function Layer.setters.trainable(self, value)
   if type(value) ~= "boolean" then raise("%s: trainable is true or false, got %s", object.title(self), errors.describe(value)) end

@@ -7,8 +7,15 @@ local several = require "flow.layers.several"
 local stateless = require "flow.layers.own.stateless"
 local takes = require("flow.signature").takes
 
+-- Variables that are fields, by their suffixes in Keras.
+local VARIABLES = "kernel bias gamma beta moving_mean moving_variance mean variance embeddings reverse_embeddings depthwise_kernel " ..
+  "pointwise_kernel"
+
 return function(Layer)
   local fields = Layer.fields
+  for name in VARIABLES:gmatch "%S+" do      -- the variable itself: layer.kernel
+    fields[name] = function(self) return require("flow.layers.layer_config").variable(self, name) end
+  end
   function fields.path(self) return self.name end
   function fields.autocast(self) return self._autocasts end
   function fields.supports_jit() return true end

@@ -1,4 +1,4 @@
--- lora.lua: Dense, EinsumDense, Embedding and convolutions that learn a change of low rank of their weights, which are frozen (Hu et al.,
+-- lora.lua: Dense, EinsumDense, embeddings and convolutions that learn a change of low rank of their weights, which are frozen (Hu et al.,
 -- LoRA: Low-Rank Adaptation of Large Language Models, 2021), as in Keras:
 --
 --   dense:enable_lora(4)                            of a layer that is built; layers.Dense(8, { lora_rank = 4, lora_alpha = 8 })
@@ -16,8 +16,8 @@ local takes = require("flow.signature").takes
 local lora = {}
 
 -- What is changed: the name of the weight, which the factors have, too.
-local WEIGHT = { Dense = "kernel", EinsumDense = "kernel", Embedding = "embeddings", Conv1D = "kernel", Conv2D = "kernel",
-                 Conv3D = "kernel" }
+local WEIGHT = { Dense = "kernel", EinsumDense = "kernel", Embedding = "embeddings", ReversibleEmbedding = "embeddings",
+                 Conv1D = "kernel", Conv2D = "kernel", Conv3D = "kernel" }
 
 -- The options lora_rank and lora_alpha of a constructor or a config are taken out of a table: { rank =, alpha = }, nil: there are none.
 function lora.take(class_name, named)
@@ -52,6 +52,14 @@ local CALLS = {
     return ops.take(layer.embeddings:value(), rows, 1) + change * (state.alpha / state.rank)
   end,
 }
+
+-- Back, it multiplies by the transposed table with the change, or by a table of its own, which does not change.
+function CALLS.ReversibleEmbedding(layer, x, options)
+  if not (options and options.reverse) then return CALLS.Embedding(layer, x) end
+  local table_of = layer.tie_weights and ops.transpose(merged(layer)) or layer.reverse_embeddings:value()
+  local y, cap = ops.matmul(x, table_of), layer.logit_soft_cap
+  return type(cap) == "number" and ops.tanh(y / cap) * cap or y
+end
 
 local function convolve(layer, x) return finished(layer, layer:convolution_op(ops.operand(x, nil, layer.name), merged(layer))) end
 for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do CALLS[name] = convolve end

@@ -69,6 +69,10 @@ layer.bias: The variable of this name, if the layer has one.
   local dense = layers.Dense(2)
   dense:build { 4, 3 }
   print(dense.bias.shape[1])      --> 2
+layer.reverse_embeddings: The table by which a ReversibleEmbedding goes back, where it is another one.
+  local both = layers.ReversibleEmbedding(5, 2, { tie_weights = false })
+  both:build { -1 }
+  print(both.reverse_embeddings.shape[1])      --> 2
 layer.embeddings: The table of an Embedding.
   local table_of = layers.Embedding(5, 2)
   table_of:build { -1 }
