@@ -16,6 +16,7 @@ function errors.describe(value)
   if kind == "nil" or kind == "boolean" then return tostring(value) end
   if kind == "cdata" then
     local text = tostring(value):match("^[^\n]*")
+    if text:find("^%-?%d+U?LL$") then return ("the C integer %s (tonumber makes a number of it)"):format(text) end
     return text:find("^Tensor") and "a " .. text:gsub("^T", "t") or text
   end
   if kind == "table" then
@@ -23,6 +24,7 @@ function errors.describe(value)
     if title then return (title:find("%u%w*$") and "the class %s itself" or "the module %s"):format(title) end
     local class = type(metatable) == "table" and rawget(metatable, "class")
     if class then return (class.name:find("^[AEIOU]") and "an " or "a ") .. class.name end
+    if metatable then return "a table with a metatable" end      -- plain ones are lists and options
   end
   return "a " .. kind
 end
