@@ -57,33 +57,44 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return FLOW_OK;
 }
 
-/* The channels become two axes, groups and channels of a group; mean and variance are over all axes but the batch and the groups (Wu and
- * He 2018, equation 7). In float32 whatever the dtype. */
+/* The mean over the values of each group, for each of its channels: {rows, 1, .., channels, .., 1}. First over positions, so that the rows
+ * that are added have all channels; then over the channels of a group, which are few. */
+static flow_tensor *group_mean(flow_expression *e, flow_tensor *x, int axis, int64_t groups, const flow_attributes *positions)
+{
+  if (positions->reduce.count > 0) x = flow_express_mean_over(e, x, positions);
+  if (!x) return NULL;
+  const int64_t by_group[3] = { x->shape[0], groups, x->shape[axis] / groups };
+  const flow_attributes channels = { .reduce = { .keepdims = 1, .count = 1, .axes = { 2 } } };
+  flow_tensor *grouped = flow_express_reshape(e, x, 3, by_group), *mean = flow_express_mean_over(e, grouped, &channels);
+  return mean ? flow_express_reshape(e, flow_express_broadcast_like(e, mean, grouped), x->rank, x->shape) : NULL;
+}
+
+/* Mean and variance of each group of a sample (Wu and He 2018, equation 7). In float32 whatever the dtype. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
   flow_tensor *x = inputs[0];
   flow_signature input = flow_signature_of(x);
-  int axis, rank = input.rank + 1, next = 0;
-  int64_t size, groups, split[FLOW_MAX_RANK], by_channel[FLOW_MAX_RANK];
+  int axis, next = 0;
+  int64_t size, groups, by_channel[FLOW_MAX_RANK];
   FLOW_TRY(groups_of(layer, &input, &axis, &size, &groups));
-  flow_attributes reduce = { .reduce = { .keepdims = 1 } };      /* all but the batch and the groups */
-  for (int i = 0; i < rank; i++) {
-    split[i] = i == axis ? groups : i == axis + 1 ? size / groups : x->shape[i < axis ? i : i - 1];
-    by_channel[i] = i == axis || i == axis + 1 ? split[i] : 1;
-    if (i > 0 && i != axis) reduce.reduce.axes[reduce.reduce.count++] = i;
+  flow_attributes positions = { .reduce = { .keepdims = 1 } };      /* all axes but the batch and the channels */
+  for (int i = 0; i < input.rank; i++) {
+    by_channel[i] = i == axis ? size : 1;
+    if (i > 0 && i != axis) positions.reduce.axes[positions.reduce.count++] = i;
   }
   flow_expression e = flow_expression_of(context);
-  flow_tensor *grouped = flow_express_reshape(&e, flow_express_cast(&e, x, FLOW_FLOAT32), rank, split);
-  flow_tensor *centred = e_sub(&e, grouped, flow_express_mean_over(&e, grouped, &reduce));
-  flow_tensor *variance = flow_express_mean_over(&e, e_square(&e, centred), &reduce);
+  x = flow_express_cast(&e, x, FLOW_FLOAT32);
+  flow_tensor *centred = e_sub(&e, x, group_mean(&e, x, axis, groups, &positions));
+  flow_tensor *variance = group_mean(&e, e_square(&e, centred), axis, groups, &positions);
   if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
-  flow_tensor *y = e_mul(&e, centred, flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL));
+  flow_tensor *scale = flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL);
   if (flow_argument_boolean(layer->arguments, "scale"))
-    y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), rank, by_channel));
+    scale = e_mul(&e, scale, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), input.rank, by_channel));
+  flow_tensor *y = e_mul(&e, centred, scale);
   if (flow_argument_boolean(layer->arguments, "center"))
-    y = e_add(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next]), rank, by_channel));
-  return flow_expression_take(&e, flow_express_reshape(&e, y, input.rank, x->shape), out);
+    y = e_add(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next]), input.rank, by_channel));
+  return flow_expression_take(&e, y, out);
 }
 
 const flow_layer_class flow_layer_group_normalization = {
