@@ -1,5 +1,6 @@
 /* power.h: x^y of vectors of floats, in double: 2^(y log2 x), whose error of some 1e-10 is far below half a unit in the last place of a
- * float, so that results are those of correct rounding but for the rarest ties. */
+ * float, so that results are those of correct rounding but for the rarest ties. Exponents that people write, as in (a - b) ^ 2, need no
+ * logarithm. Each lane's bits follow from its own x and y, whatever its neighbours are. */
 #ifndef FLOW_CPU_ELEMENTWISE_POWER_H
 #define FLOW_CPU_ELEMENTWISE_POWER_H
 
@@ -57,7 +58,7 @@ ALWAYS_INLINE vd vd_exp2(vd t)
 #undef V
 
 /* Lanes whose base is not a positive normal number, or whose result is not, are libm's. */
-static inline vf vf_pow(vf x, vf y)
+static inline vf vf_any_pow(vf x, vf y)
 {
   const vf one = vf_set(1.0f), most = vf_set(0x1.fffffep127f), most_exponent = vf_set(125.0f);
   vi usual = (x >= vf_set(0x1p-126f)) & (x <= most) & (vf_abs(y) <= most);
@@ -70,6 +71,27 @@ static inline vf vf_pow(vf x, vf y)
     int lane = __builtin_ctz(others);
     result[lane] = powf(x[lane], y[lane]);
   }
+  return result;
+}
+
+/* The third power in double, so that it is rounded once. */
+ALWAYS_INLINE vf vf_cube(vf x)
+{
+  vd low = vd_low(x), high = vd_high(x);
+  return vf_narrow(low * low * low, high * high * high);
+}
+
+static inline vf vf_pow(vf x, vf y)
+{
+  const vf zero = { 0 }, one = vf_set(1.0f);
+  vi squared = y == vf_set(2.0f), cubed = y == vf_set(3.0f), same = y == one, inverse = y == -one;
+  vi root = (y == vf_set(0.5f)) & (x != vf_set(-INFINITY));      /* pow takes -infinity to infinity, and -0 to 0 */
+  if (!vi_differs(squared, -1)) return x * x;
+  vf result = vi_differs(squared | cubed | same | inverse | root, -1) ? vf_any_pow(x, y) : x;
+  result = vf_select(same, x, vf_select(squared, x * x, result));
+  if (vi_differs(cubed, 0)) result = vf_select(cubed, vf_cube(x), result);
+  if (vi_differs(inverse, 0)) result = vf_select(inverse, one / x, result);
+  if (vi_differs(root, 0)) result = vf_select(root, vf_sqrt(x) + zero, result);
   return result;
 }
 
