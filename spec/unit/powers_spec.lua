@@ -1,5 +1,5 @@
---- powers_spec.lua: x ^ y for the exponents that people write, which need no logarithm, and others among them. An element's bits are the same
---- beside any neighbours, in any length, in a plan and eagerly; values beside doubles.
+--- powers_spec.lua: x ^ y for the exponents that people write, which need no logarithm, and others among them. An element's bits are the
+--- same beside any neighbours, in any length, in a plan and eagerly; values beside doubles.
 require "spec.support.init"
 local flow = require "flow"
 

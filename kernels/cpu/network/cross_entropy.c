@@ -7,6 +7,7 @@
 #include <math.h>
 #include "cpu/index.h"
 #include "cpu/math.h"
+#include "cpu/network/strips.h"
 #include "tensor/tensor.h"
 
 /* The label of line i of this chunk: a whole number below `classes`. The fields of a failure have the row and the label. */
@@ -26,8 +27,6 @@ static int supports_float32(const flow_call *call)
     if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
   return 1;
 }
-
-enum { RUN = 8 };      /* vectors that are added as floats; their sums are added in double, so that many classes cost no digits */
 
 /* Softmax of n floats before the division: e[i] = e^(z[i] - largest), where e is not NULL; it may be z. Returns their sum, which is NaN
  * if a z is. The lanes that n does not fill are -infinity, whose exponential is 0. */
@@ -61,6 +60,42 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
   return (float)(total + (double)vf_sum(tail));
 }
 
+/* The loss of `rows` <= VL rows of few classes, as loss_vector(). */
+static void loss_of_few(const float *z, const int64_t *label, float *loss, int64_t classes, int64_t rows)
+{
+  float lanes[FEW * VL];
+  rows_to_strip(z, lanes, classes, rows);
+  vf largest = strip_max(lanes, classes, VL, rows), own = { 0 };
+  for (int64_t r = 0; r < rows; r++) own[r] = z[r * classes + label[r]];
+  STRIP_SUM(sum, classes, vf_exp(load_lanes(lanes + i * VL, rows) - largest));
+  vf_store_lanes(loss, vf_log(sum) - (own - largest), rows);
+}
+
+/* Their gradient, as gradient_vector(). */
+static void gradient_of_few(const float *g, const float *z, const int64_t *label, float *dz, int64_t classes, int64_t rows)
+{
+  float lanes[FEW * VL];
+  rows_to_strip(z, lanes, classes, rows);
+  vf largest = strip_max(lanes, classes, VL, rows);
+  STRIP_SUM(sum, classes, kept(lanes + i * VL, vf_exp(load_lanes(lanes + i * VL, rows) - largest), rows));
+  vf scale = load_lanes(g, rows) / sum;
+  for (int64_t i = 0; i < classes; i++) vf_store_lanes(lanes + i * VL, load_lanes(lanes + i * VL, rows) * scale, rows);
+  strip_to_rows(lanes, dz, classes, rows);
+  for (int64_t r = 0; r < rows; r++) dz[r * classes + label[r]] -= g[r];
+}
+
+/* The labels of `rows` <= VL lines from line i on; the first that is out of range fails as read_label() says. */
+static flow_status read_labels(const flow_call *call, const flow_operand *labels, int64_t i, int64_t rows, int64_t classes, int64_t *label)
+{
+  double values[VL];
+  flow_convert_to_double(labels->dtype, (const char *)labels->data + i * flow_dtype_size(labels->dtype), 1, values, rows);
+  for (int64_t r = 0; r < rows; r++) {
+    if (!(values[r] >= 0 && values[r] < (double)classes)) return read_label(call, labels, i + r, classes, &label[r]);
+    label[r] = (int64_t)values[r];
+  }
+  return FLOW_OK;
+}
+
 /* In float: log(sum) - (z[label] - largest) has the small difference first, so that a confident row's loss keeps its digits. Labels are
  * checked before anything is written for their line. */
 static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -70,7 +105,12 @@ static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, 
   int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
   const float *z = logits->data;
   float *loss = call->outputs[0].data;
-  for (int64_t i = 0; i < lines; i++, z += classes) {
+  for (int64_t i = 0; classes <= FEW && i < lines; i += VL) {
+    int64_t label[VL], rows = lines - i < VL ? lines - i : VL;
+    FLOW_TRY(read_labels(call, labels, i, rows, classes, label));
+    if (loss) loss_of_few(z + i * classes, label, loss + i, classes, rows);
+  }
+  for (int64_t i = 0; classes > FEW && i < lines; i++, z += classes) {
     int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));
@@ -90,7 +130,12 @@ static flow_status gradient_vector(const flow_call *call, int phase, int64_t beg
   const float *g = call->inputs[0].data, *z = logits->data;
   float *dz = call->outputs[0].data;
   if (!dz) return FLOW_OK;
-  for (int64_t i = 0; i < lines; i++, z += classes, dz += classes) {
+  for (int64_t i = 0; classes <= FEW && i < lines; i += VL) {
+    int64_t label[VL], rows = lines - i < VL ? lines - i : VL;
+    FLOW_TRY(read_labels(call, labels, i, rows, classes, label));
+    gradient_of_few(g + i, z + i * classes, label, dz + i * classes, classes, rows);
+  }
+  for (int64_t i = 0; classes > FEW && i < lines; i++, z += classes, dz += classes) {
     int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));

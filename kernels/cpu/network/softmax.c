@@ -1,14 +1,13 @@
 /* softmax.c: softmax, softmax_gradient and log_softmax along one axis of {outer, n, inner}.
  *
  * Stable: the largest element is subtracted first. Variants: vector (float32; vectors run along the axis when it is the
- * last one, across `inner` otherwise), plain (every dtype, in double). Sums are floats over RUN vectors, then double, so that a
+ * last one and not short, across lines otherwise), plain (every dtype, in double). Sums are floats over RUN vectors, then double, so that a
  * million terms cost no digits. */
 #include <math.h>
 #include "cpu/math.h"
+#include "cpu/network/strips.h"
 #include "cpu/outer_pieces.h"
 #include "tensor/tensor.h"
-
-enum { RUN = 8 };
 
 /* The operand as {outer, n, inner}: lines of n elements, which are `inner` apart. */
 typedef struct lines { int64_t outer, n, inner; } lines;
@@ -30,12 +29,6 @@ static int supports_float32(const flow_call *call)
   for (int i = 0; i < call->input_count; i++)
     if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
   return 1;
-}
-
-/* -infinity in the lanes that a line does not fill: it changes neither a maximum nor a sum of exponentials. */
-ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
-{
-  return vf_load_lanes(p, lanes, vf_set(-INFINITY));
 }
 
 /* ---- along the last axis ---------------------------------------------------------------------------------------- */
@@ -130,36 +123,6 @@ static void softmax_gradient_row(const float *g, const float *y, float *dx, int6
 
 /* ---- across: `lanes` <= VL neighbouring lines, their elements `step` floats apart -------------------------------- */
 
-/* The largest of each of the lines. step: floats from one element of a line to the next. */
-ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lanes)
-{
-  vf largest = vf_set(-INFINITY);
-  for (int64_t i = 0; i < n; i++) largest = vf_max(load_lanes(x + i * step, lanes), largest);
-  return largest;
-}
-
-/* The sum of n terms in each lane: terms are added in runs, and those as doubles. */
-#define STRIP_SUM(sum, n, term)                                       \
-  vf sum;                                                             \
-  do {                                                                \
-    vd low = { 0 }, high = { 0 };                                     \
-    for (int64_t i = 0; i < (n);) {                                   \
-      int64_t end = i + RUN < (n) ? i + RUN : (n);                    \
-      vf run = { 0 };                                                 \
-      for (; i < end; i++) run += (term);                             \
-      low += vd_low(run);                                             \
-      high += vd_high(run);                                           \
-    }                                                                 \
-    sum = vf_narrow(low, high);                                       \
-  } while (0)
-
-/* Stores e and is it. */
-ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
-{
-  vf_store_lanes(y, e, lanes);
-  return e;
-}
-
 /* The same across: each lane is a line of its own. */
 static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
@@ -192,6 +155,18 @@ static void softmax_gradient_strip(const float *g, const float *y, float *dx, in
 typedef void (*row_function)(const float *x, float *y, int64_t n);
 typedef void (*strip_function)(const float *x, float *y, int64_t n, int64_t step, int64_t lanes);
 
+/* Rows of few elements, VL at a time as a strip. */
+static void run_few(const float *x, float *y, int64_t rows, int64_t n, strip_function strip)
+{
+  float lanes[FEW * VL];
+  for (; rows > 0; rows -= VL, x += n * VL, y += n * VL) {
+    int64_t count = rows < VL ? rows : VL;
+    rows_to_strip(x, lanes, n, count);
+    strip(lanes, lanes, n, VL, count);
+    strip_to_rows(lanes, y, n, count);
+  }
+}
+
 /* Along the last axis a line is a row; otherwise up to VL neighbouring lines are one strip, their elements side by side in memory. */
 static void run_lines(const flow_call *call, row_function row, strip_function strip)
 {
@@ -199,6 +174,10 @@ static void run_lines(const flow_call *call, row_function row, strip_function st
   const float *x = call->inputs[0].data;
   float *y = call->outputs[0].data;
   if (!y || l.n == 0) return;
+  if (l.inner == 1 && l.n <= FEW) {
+    run_few(x, y, l.outer, l.n, strip);
+    return;
+  }
   for (int64_t o = 0; o < l.outer; o++, x += l.n * l.inner, y += l.n * l.inner) {
     if (l.inner == 1) row(x, y, l.n);
     else for (int64_t i = 0; i < l.inner; i += VL) strip(x + i, y + i, l.n, l.inner, l.inner - i);
@@ -228,6 +207,17 @@ static flow_status softmax_gradient_vector(const flow_call *call, int phase, int
   const float *g = call->inputs[0].data, *y = call->inputs[1].data;
   float *dx = call->outputs[0].data;
   if (!dx) return FLOW_OK;
+  if (l.inner == 1 && l.n <= FEW && l.n > 0) {
+    float g_lanes[FEW * VL], y_lanes[FEW * VL];
+    for (int64_t rows = l.outer; rows > 0; rows -= VL, g += l.n * VL, y += l.n * VL, dx += l.n * VL) {
+      int64_t count = rows < VL ? rows : VL;
+      rows_to_strip(g, g_lanes, l.n, count);
+      rows_to_strip(y, y_lanes, l.n, count);
+      softmax_gradient_strip(g_lanes, y_lanes, g_lanes, l.n, VL, count);
+      strip_to_rows(g_lanes, dx, l.n, count);
+    }
+    return FLOW_OK;
+  }
   for (int64_t o = 0; o < l.outer; o++, g += l.n * l.inner, y += l.n * l.inner, dx += l.n * l.inner) {
     if (l.inner == 1) softmax_gradient_row(g, y, dx, l.n);
     else for (int64_t i = 0; i < l.inner; i += VL) softmax_gradient_strip(g + i, y + i, dx + i, l.n, l.inner, l.inner - i);
