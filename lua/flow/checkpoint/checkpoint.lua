@@ -66,12 +66,15 @@ function Checkpoint:_missing(key)
   return objects[key] ~= nil, objects[key], objects
 end
 
--- What the objects hold now, with save_counter.
-local function graph_of(self)
+-- The objects by their names, with save_counter; also of a checkpoint inside of another one.
+function Checkpoint:_held()
   local objects = { save_counter = self.save_counter }
   for name, value in pairs(self.objects) do objects[name] = value end
-  return graph.of(objects)
+  return objects
 end
+
+-- What they hold now.
+local function graph_of(self) return graph.of(self:_held()) end
 
 -- The other workers that have the same values: of the strategy of its models; without models those that this process works with. nil:
 -- there are none.

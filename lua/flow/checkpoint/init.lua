@@ -5,6 +5,7 @@
 local checkpoint = require "flow.checkpoint.checkpoint"
 local manager = require "flow.checkpoint.manager"
 local directory = require "flow.checkpoint.directory"
+local reader = require "flow.checkpoint.reader"
 local sidecar = require "flow.checkpoint.sidecar_evaluator"
 local signature = require "flow.signature"
 
@@ -17,6 +18,12 @@ train.CheckpointManager = manager.CheckpointManager
 train.latest_checkpoint = directory.latest_checkpoint
 signature.takes "model, data, checkpoint_dir, steps?: count, max_evaluations?: count, callbacks?"
 train.SidecarEvaluator = sidecar.SidecarEvaluator
+signature.takes "ckpt_dir_or_file: path"
+train.list_variables = reader.list_variables
+signature.takes "ckpt_dir_or_file: path, name: string"
+train.load_variable = reader.load_variable
+signature.takes "ckpt_dir_or_file: path"
+train.load_checkpoint = reader.load_checkpoint
 train.ClusterSpec = require("flow.distribute.cluster").spec
 
 return train

@@ -7,6 +7,7 @@
 --   get_state, set_state  a state, of whatever has these two methods: callbacks, flow.random
 --   iterators             a state: the position
 --   tables                the objects in them; numbers, texts and booleans in them are a state
+--   checkpoints           what they hold, and their save_counter
 --
 -- A variable that is met twice is held once, under the first path; paths are walked in the order of their names.
 
@@ -106,6 +107,11 @@ local function walk_table(self, path, value)
   end)
 end
 
+-- Objects by names.
+local function walk_named(self, path, objects)
+  for _, name in ipairs(require("flow.names").sorted(objects)) do walk(self, join(path, name), objects[name]) end
+end
+
 -- Calls that a value may have: a table's own functions, or an object's methods.
 local function can(value, name)
   if type(rawget(value, name)) == "function" then return true end
@@ -126,6 +132,7 @@ function walk(self, path, value)
   if object.is(value, Iterator) then
     return add_state(self, path, function() return { position = value:save() } end, function(kept) value:restore(kept.position) end)
   end
+  if getmetatable(value) and object.has(value, "_held") then return walk_named(self, path, value:_held()) end
   local remembers = can(value, "get_state") and can(value, "set_state")
   if remembers then add_state(self, path, function() return value:get_state() end, function(kept) value:set_state(kept) end) end
   if getmetatable(value) and object.has(value, "variables") then return walk_list(self, path, value) end

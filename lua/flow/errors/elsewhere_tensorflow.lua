@@ -124,8 +124,6 @@ return {
   ["flow.train"] = {
     ExponentialMovingAverage = "optimizers take use_ema = true, ema_momentum",
     CheckpointOptions = "flow.train.CheckpointManager takes options",
-    list_variables = "flow.train.Checkpoint { model = model }:read(path)",
-    load_variable = "flow.train.Checkpoint { model = model }:read(path)",
     Coordinator = "data sets have threads: ds:map(f, { num_parallel_calls = 4 })",
   },
   ["flow.data.experimental"] = {

@@ -131,6 +131,27 @@ flow.nn.scale_regularization_loss: A penalty divided by the number of replicas.
 flow.train.Checkpoint: Objects and variables under names of your own, saved and restored together.
   local checkpoint = flow.train.Checkpoint { epoch = flow.Variable(0) }
   print(checkpoint:save("ckpt"))
+flow.train.list_variables: The names and shapes of what a checkpoint holds, or the latest one of a folder.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable({ 1, 2 }) }):save("ckpt")
+  print(flow.train.list_variables(path)[1][1])      --> epoch
+flow.train.load_variable: A tensor of a checkpoint by its name.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable(7) }):save("ckpt")
+  print(flow.train.load_variable(path, "epoch"):item())      --> 7
+flow.train.load_checkpoint: An object that says what is in a checkpoint and reads its tensors one by one.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable(7) }):save("ckpt")
+  print(flow.train.load_checkpoint(path):has_tensor("epoch"))      --> true
+reader:has_tensor: Whether a checkpoint has a tensor of this name.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable(7) }):save("ckpt")
+  print(flow.train.load_checkpoint(path):has_tensor("epochs"))      --> false
+reader:get_tensor: A tensor of a checkpoint by its name.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable(7) }):save("ckpt")
+  print(flow.train.load_checkpoint(path):get_tensor("epoch"):item())      --> 7
+reader:get_variable_to_shape_map: The shapes of all tensors, by their names.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable({ 1, 2 }) }):save("ckpt")
+  print(flow.train.load_checkpoint(path):get_variable_to_shape_map().epoch[1])      --> 2
+reader:get_variable_to_dtype_map: The dtypes of all tensors, by their names.
+  local path = flow.train.Checkpoint({ epoch = flow.Variable({ 1, 2 }) }):save("ckpt")
+  print(flow.train.load_checkpoint(path):get_variable_to_dtype_map().epoch)      --> float32
 checkpoint:save: Writes a numbered checkpoint; returns its path.
   print(flow.train.Checkpoint({ epoch = flow.Variable(0) }):save("ckpt") ~= nil)      --> true
 checkpoint:restore: Reads a checkpoint into the objects.
