@@ -13,6 +13,7 @@
 
 enum { MOST_BYTES = 4 << 20, MOST_INDEX = 1 << 30, EXCERPT = 24 };
 
+/* What a message says was found; NULL reads as null. */
 static const char *kind_of(const flow_json *value)
 {
   if (flow_json_is(value, FLOW_JSON_OBJECT)) return "an object";
@@ -103,7 +104,8 @@ static flow_status add_tasks(flow_cluster *cluster, int job, const flow_json *li
   return FLOW_OK;
 }
 
-/* The jobs of a cluster. Each occurs once, under one name. jobs NULL: none. Sentences name the job as the author wrote it. */
+/* The jobs of a cluster. Each occurs once, under one name. jobs NULL: none. Sentences name the job as the author wrote it. Other names of
+ * jobs: flow_job_find. */
 static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
 {
   const char *seen[FLOW_JOB_COUNT] = { NULL };
@@ -212,7 +214,8 @@ static flow_status check_alone(const flow_cluster *cluster)
                    cluster->source, flow_task_name(cluster->job, cluster->index, name));
 }
 
-/* root NULL, an empty text, has no members: the result is a cluster without tasks. */
+/* root NULL, an empty text, has no members: the result is a cluster without tasks. cluster: new and empty; after a failure the caller
+ * releases it. */
 static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index, int numbered)
 {
   const flow_json *jobs, *task;
@@ -225,8 +228,9 @@ static flow_status fill(flow_cluster *cluster, const flow_json *root, const char
   return flow_cluster_check(cluster);
 }
 
-/* The text need not end with a zero. MOST_BYTES bounds what a wrong variable can make the parser do: 16384 tasks with long names need
- * less. */
+/* The text need not end with a zero. MOST_BYTES bounds what a wrong variable can make the parser do: 16384 tasks with long names need less.
+ * numbered: the index of this process as a platform's environment has it, -1: not known. *out: for flow_cluster_release; NULL after a
+ * failure. source: where the text comes from, for messages. */
 flow_status flow_cluster_parse_numbered(const char *text, double bytes, const char *source, const char *task_type, int task_index,
                                         int numbered, flow_cluster **out)
 {

@@ -16,6 +16,7 @@ static void release_loop(void *self)
   flow_free(loop);
 }
 
+/* body: retained. values: the body's results, states first, copied. rounds: how often it runs. *out: one reference. */
 flow_status flow_loop_new(flow_graph *body, int states, int rows, const int *values, int results, int64_t rounds, int reverse,
                           int gate, flow_loop **out)
 {
@@ -41,6 +42,7 @@ flow_status flow_loop_new(flow_graph *body, int states, int rows, const int *val
   return FLOW_OK;
 }
 
+/* Loops are counted: a graph, copies of its node and plans share one. */
 flow_loop *flow_loop_retain(flow_loop *loop)
 {
   flow_counted_retain(&loop->counted);
@@ -74,7 +76,8 @@ static flow_status adopt(flow_graph *graph, flow_loop *loop, int *number)
   return FLOW_OK;
 }
 
-/* The signatures are those of the body's results, stacked but for the last states. */
+/* The signatures are those of the body's results, stacked but for the last states. outputs: the last states, the results of all rounds,
+ * then the states of all rounds. */
 flow_status flow_loop_append(flow_graph *graph, flow_loop *loop, const int *inputs, int input_count, int *outputs)
 {
   const flow_value *values = loop->body->values;
@@ -136,12 +139,14 @@ static uint64_t *key_of(int op, flow_attributes *attributes)
   return flow_op(op)->flags & FLOW_OP_RANDOM && op != FLOW_OP_global_rows && op != FLOW_OP_row_share ? &attributes->random.stream : NULL;
 }
 
+/* The key is mixed with the loop's stream and the row, counted from 1; ops that draw nothing are left as they are. */
 void flow_loop_key(int op, flow_attributes *attributes, uint64_t stream, int64_t row)
 {
   uint64_t *key = key_of(op, attributes);
   if (key) *key = flow_mix(flow_mix(*key, stream), (uint64_t)row + 1);
 }
 
+/* map[value]: where it is in `to`, -1: not copied yet. Constants are copied when they are first asked for. */
 flow_status flow_graph_copy_value(flow_graph *to, const flow_graph *from, int *map, int value, int *out)
 {
   if (map[value] < 0) {
@@ -174,6 +179,7 @@ static flow_status copy_node(flow_graph *to, const flow_graph *from, const flow_
   return status;
 }
 
+/* map: has the inputs of `from`; gets all other values. stream NULL: random ops keep their keys. */
 flow_status flow_graph_copy_nodes(flow_graph *to, const flow_graph *from, int *map, const uint64_t *stream, int64_t row)
 {
   for (int n = 0; n < from->node_count; n++) FLOW_TRY(copy_node(to, from, &from->nodes[n], map, stream, row));

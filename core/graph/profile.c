@@ -15,6 +15,8 @@ static void describe_shapes(const flow_operand *inputs, int count, char *text, i
   }
 }
 
+/* Returns the number of the entry, -1: there was no memory for a new one. Its time is then counted as waiting, so that the sum of all stays
+ * right. bytes: of the call's outputs; an entry keeps the largest. */
 int flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count,
                      double seconds, double bytes)
 {
@@ -36,7 +38,8 @@ int flow_profile_add(flow_profile *profile, const char *op, const char *variant,
   return -1;
 }
 
-/* Events beyond the room that there is are dropped: entries still count all calls. */
+/* Events beyond the room that there is are dropped: entries still count all calls. thread: the number under which timelines show it; watch:
+ * when the call began and ended, and how long it worked. */
 void flow_profile_add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch)
 {
   if (entry < 0 || watch->begin == 0 || profile->event_count == profile->event_most) return;
@@ -44,6 +47,7 @@ void flow_profile_add_event(flow_profile *profile, int entry, int thread, const 
     (flow_profile_event){ .entry = entry, .thread = thread, .begin = watch->begin, .end = watch->end, .busy = watch->seconds };
 }
 
+/* A call that has just ended, eagerly. */
 void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, const flow_call *call, double seconds)
 {
   double bytes = 0, now = flow_clock();
@@ -55,7 +59,7 @@ void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, con
   flow_profile_add_event(profile, number, 0, &(flow_watch){ .seconds = seconds, .begin = now - seconds, .end = now });
 }
 
-/* What an earlier profile kept is forgotten; its memory stays. */
+/* What an earlier profile kept is forgotten; its memory stays. FLOW_INVALID_STATE while another one runs. */
 flow_status flow_profile_begin(flow_context *context)
 {
   FLOW_NEED(context);
@@ -72,6 +76,7 @@ flow_status flow_profile_begin(flow_context *context)
   return FLOW_OK;
 }
 
+/* What was measured can be read until the next begin. */
 void flow_profile_end(flow_context *context)
 {
   if (!context) return;
@@ -83,17 +88,20 @@ int flow_profile_count(const flow_context *context)
   return context && context->profile ? context->profile->count : 0;
 }
 
+/* Borrowed until the next call that adds to the profile; NULL beyond the last one. */
 const flow_profile_entry *flow_profile_at(const flow_context *context, int index)
 {
   if (!context) return NULL;
   return index >= 0 && index < flow_profile_count(context) ? &context->profile->entries[index] : NULL;
 }
 
+/* Seconds that belong to no entry. */
 double flow_profile_waiting(const flow_context *context)
 {
   return context && context->profile ? context->profile->waiting : 0;
 }
 
+/* Bytes, as the run that was measured told them. */
 double flow_profile_arena(const flow_context *context)
 {
   return context && context->profile ? context->profile->arena : 0;
@@ -126,12 +134,14 @@ int flow_profile_event_count(const flow_context *context)
   return context && context->profile ? context->profile->event_count : 0;
 }
 
+/* Borrowed; in the order in which they were added. */
 const flow_profile_event *flow_profile_event_at(const flow_context *context, int index)
 {
   if (!context) return NULL;
   return index >= 0 && index < flow_profile_event_count(context) ? &context->profile->events[index] : NULL;
 }
 
+/* With its context; NULL is fine. */
 void flow_profile_release(flow_profile *profile)
 {
   if (!profile) return;

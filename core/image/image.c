@@ -15,6 +15,7 @@
 
 enum { MOST_FILE_BYTES = 1 << 30 };
 
+/* The picture is as one that was never used. */
 void flow_picture_free(flow_picture *picture)
 {
   flow_free(picture->pixels);
@@ -178,6 +179,7 @@ static const format formats[] = {
   { "BM", 2, flow_bmp_decode, NULL },
 };
 
+/* Shows the first four bytes, by which a user sees what the file is. */
 static flow_status fail_unknown(const unsigned char *bytes, size_t count)
 {
   if (count == 0) return flow_fail(FLOW_CORRUPT_DATA, "the picture is empty");
@@ -241,6 +243,7 @@ static flow_status read_file(const char *path, flow_picture *picture, size_t *co
   return status;
 }
 
+/* Any format that flow_picture_decode knows; the ending of the name does not count. Messages begin with the path. */
 flow_status flow_picture_read(const char *path, int channels, flow_picture *picture)
 {
   size_t count;
@@ -249,6 +252,7 @@ flow_status flow_picture_read(const char *path, int channels, flow_picture *pict
   return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", path);
 }
 
+/* As flow_picture_decode_rows, of a file. */
 flow_status flow_picture_read_rows(const char *path, int channels, flow_picture *picture, const flow_picture_rows *rows)
 {
   FLOW_DEFAULT_FLOATS;
@@ -260,12 +264,14 @@ flow_status flow_picture_read_rows(const char *path, int channels, flow_picture 
 
 /* ---- encoding ------------------------------------------------------------------------------------------------------------------- */
 
+/* Without regard to case; a name that is nothing but the ending does not count. */
 static int ends_with(const char *path, const char *ending)
 {
   size_t length = strlen(path), tail = strlen(ending);
   return length > tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
+/* The receiver that encoders call, with a flow_sink as its target. */
 static flow_status write_piece(void *target, const void *bytes, size_t count)
 {
   return flow_sink_write(target, bytes, count);
@@ -281,6 +287,7 @@ static flow_status encode_jpeg(const flow_picture *picture, int quality, flow_si
   return functions->encode_jpeg(picture->pixels, picture->height, picture->width, picture->channels, quality, write_piece, sink);
 }
 
+/* The ending of the path chooses the format; quality is JPEG's alone. */
 static flow_status encode(const char *path, const flow_picture *picture, int quality, flow_sink *sink)
 {
   if (ends_with(path, ".png")) return flow_png_encode(picture, write_piece, sink);

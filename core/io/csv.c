@@ -53,16 +53,20 @@ void flow_csv_release(flow_csv *csv)
 
 static int alive(const flow_csv *csv) { return csv && csv->magic == CSV_MAGIC; }
 
+/* 0 for a table that was closed. */
 int flow_csv_columns(const flow_csv *csv) { return alive(csv) ? csv->columns : 0; }
 double flow_csv_rows(const flow_csv *csv) { return alive(csv) ? csv->rows - csv->header : 0; }
 
+/* row: of the file's records, the header included. */
 static char *field_at(const flow_csv *csv, int row, int column) { return csv->fields[(int64_t)row * csv->columns + column]; }
 
+/* The header's field; NULL: there is no header or no such column. Borrowed from the table. */
 const char *flow_csv_name(const flow_csv *csv, int column)
 {
   return alive(csv) && csv->header && column >= 0 && column < csv->columns ? field_at(csv, 0, column) : NULL;
 }
 
+/* row: from 0, without the header. Borrowed; NULL outside of the table. */
 const char *flow_csv_text(const flow_csv *csv, int column, double row)
 {
   if (!alive(csv) || column < 0 || column >= csv->columns || !(row >= 0 && row < csv->rows - csv->header)) return NULL;
@@ -146,6 +150,7 @@ typedef struct jobs {
   flow_ticket     ticket;
 } jobs;
 
+/* Members take parts of the rows until none is left; results of a part do not depend on who takes it. */
 static void jobs_member(flow_region *region, int member, int members, void *argument)
 {
   FLOW_DEFAULT_FLOATS;
@@ -191,6 +196,7 @@ static void classify_rows(const flow_csv *csv, job *of, int begin, int end)
   raise_kind(of, kind);
 }
 
+/* Empty fields among whole numbers need a float, for NaN. */
 static int dtype_of(const flow_csv *csv, const job *of)
 {
   if (csv->rows == csv->header) return FLOW_INT64;
@@ -234,6 +240,7 @@ flow_status flow_csv_dtypes(const flow_csv *csv, const int *columns, int count, 
   return FLOW_OK;
 }
 
+/* The same of one column; -1 also for a column that is not there. */
 int flow_csv_dtype(const flow_csv *csv, int column)
 {
   job of = { .column = column };
@@ -334,6 +341,7 @@ flow_status flow_csv_tensors(const flow_csv *csv, const int *columns, const int 
   return status;
 }
 
+/* One column as a tensor {rows}; of several, flow_csv_tensors reads the text once. */
 flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out)
 {
   return flow_csv_tensors(csv, &column, &dtype, 1, out);

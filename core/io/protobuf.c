@@ -40,7 +40,8 @@ static int read_simple_field(flow_bytes *wire, flow_wire_field *field)
 }
 
 /* Groups, which proto3 does not have, are passed over with all that is in them; their end must have their number. Depth is bounded by an
- * array, not by recursion. */
+ * array, not by recursion. Returns 1 with the next field; 0 at a field that is damaged, of which the end of the wire is one: callers ask
+ * before whether bytes are left. */
 int flow_wire_next(flow_bytes *wire, flow_wire_field *field)
 {
   if (!read_simple_field(wire, field) || field->type == FLOW_WIRE_GROUP_END) return 0;
@@ -70,6 +71,7 @@ uint64_t flow_varint_size(uint64_t value)
   return bytes;
 }
 
+/* `to` has room for flow_varint_size bytes; returns the end of what was written. The lowest seven bits come first. */
 unsigned char *flow_varint_write(unsigned char *to, uint64_t value)
 {
   for (; value >= 128; value >>= 7) *to++ = (unsigned char)(value | 128);
@@ -89,12 +91,14 @@ static unsigned char *reserve(flow_message *message, uint64_t bytes)
   return message->status == FLOW_OK ? message->bytes + message->count : NULL;
 }
 
+/* Reserves for the longest one: how long it is shows while it is written. */
 static void append_varint(flow_message *message, uint64_t value)
 {
   unsigned char *to = reserve(message, MOST_VARINT_BYTES);
   if (to) message->count += (int)(flow_varint_write(to, value) - to);
 }
 
+/* Which field follows, and how it is stored. */
 static void append_key(flow_message *message, int number, flow_wire_type type)
 {
   append_varint(message, (uint64_t)number << 3 | type);
@@ -109,6 +113,8 @@ static void append_fixed(flow_message *message, uint64_t bits, int bytes)
   message->count += bytes;
 }
 
+/* Fields in the order of calls. Functions that add do nothing after a failure, which message->status keeps. A negative integer takes ten
+ * bytes, as int64 has it. */
 void flow_message_integer(flow_message *message, int number, int64_t value)
 {
   append_key(message, number, FLOW_WIRE_VARINT);
@@ -142,6 +148,7 @@ void flow_message_bytes(flow_message *message, int number, const void *bytes, ui
   message->count += (int)count;
 }
 
+/* Text up to its NUL; UTF-8 is the caller's to see to. */
 void flow_message_text(flow_message *message, int number, const char *text)
 {
   flow_message_bytes(message, number, text, strlen(text));
@@ -192,11 +199,13 @@ void flow_message_close(flow_message *message)
   for (int i = message->open[level].lent_count; i < message->lent_count; i++) message->lent[i].before += (uint64_t)moved;
 }
 
+/* Own and lent bytes; right once all inner messages are closed. */
 uint64_t flow_message_size(const flow_message *message)
 {
   return (uint64_t)message->count + message->lent_total;
 }
 
+/* Before a message is given out. */
 static flow_status check(const flow_message *message)
 {
   if (message->status == FLOW_OK && message->depth > 0) {
@@ -243,6 +252,7 @@ flow_status flow_message_write(const flow_message *message, flow_sink *sink)
   return FLOW_OK;
 }
 
+/* The message is empty, and can be used again; lent bytes are the caller's. */
 void flow_message_release(flow_message *message)
 {
   flow_free(message->bytes);

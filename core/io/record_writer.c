@@ -54,6 +54,7 @@ flow_status flow_example_new(flow_example **out)
   return FLOW_OK;
 }
 
+/* A released example is marked, so that a later use fails in most cases. */
 void flow_example_release(flow_example *example)
 {
   if (!example || example->magic != EXAMPLE_MAGIC) return;
@@ -68,6 +69,7 @@ void flow_example_release(flow_example *example)
   flow_free(example);
 }
 
+/* function: the caller, which begins the message. */
 static flow_status check_example(const char *function, const flow_example *example)
 {
   if (example && example->magic == EXAMPLE_MAGIC) return FLOW_OK;
@@ -113,6 +115,7 @@ flow_status flow_example_add_bytes(flow_example *example, const char *name, cons
   return status;
 }
 
+/* Adds to what the feature has: two calls make one list. */
 flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count)
 {
   feature *to;
@@ -120,6 +123,7 @@ flow_status flow_example_add_floats(flow_example *example, const char *name, con
   return append(&to->values, values, count, sizeof *values);
 }
 
+/* As flow_example_add_floats, for the kind int64_list. */
 flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count)
 {
   feature *to;
@@ -223,6 +227,7 @@ flow_status flow_record_writer_new(const char *path, const char *compression_typ
   return FLOW_OK;
 }
 
+/* For functions that write: the writer is there and still open. */
 static flow_status check_writer(const flow_record_writer *writer)
 {
   if (!writer) return flow_fail(FLOW_INVALID_ARGUMENT, "the writer of records is NULL");
@@ -240,6 +245,7 @@ static flow_status give_up(flow_record_writer *writer, flow_status status)
   return status;
 }
 
+/* One record of any bytes, 0 included. */
 flow_status flow_record_writer_write(flow_record_writer *writer, const void *bytes, double count)
 {
   FLOW_TRY(check_writer(writer));
@@ -270,6 +276,7 @@ flow_status flow_record_writer_close(flow_record_writer *writer)
   return flow_record_commit(&writer->sink);
 }
 
+/* NULL and a second release are harmless. A writer that was not closed gives its file up. */
 void flow_record_writer_release(flow_record_writer *writer)
 {
   if (!writer || writer->magic != WRITER_MAGIC) return;

@@ -19,6 +19,7 @@ enum { MOST_ENTRIES = 1000000, HEAD_BYTES = 16, PIECE_BYTES = 1 << 20 };
 static const flow_format *const formats[] = { &flow_format_hdf5, &flow_format_safetensors };
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
+/* NULL: no format has this name. */
 const flow_format *flow_format_find(const char *name)
 {
   for (int i = 0; i < FORMAT_COUNT; i++) {
@@ -94,11 +95,13 @@ flow_status flow_tensor_groups_add(char ***groups, int *count, int *capacity, co
   return FLOW_OK;
 }
 
+/* For formats that read an index: a text beside the tensors, at a path of the file, "" for its root. */
 flow_status flow_tensor_file_note(flow_tensor_file *file, const char *path, const char *key, const char *text)
 {
   return flow_tensor_notes_add(&file->notes, &file->note_count, &file->note_capacity, path, key, text);
 }
 
+/* For formats that have groups: a path that exists without being a tensor. */
 flow_status flow_tensor_file_group(flow_tensor_file *file, const char *path)
 {
   return flow_tensor_groups_add(&file->groups, &file->group_count, &file->group_capacity, path);
@@ -208,6 +211,8 @@ static flow_status open_file(const char *path, const char *member, int trusted, 
   return FLOW_OK;
 }
 
+/* For files of any origin: nothing in them is trusted. FLOW_NOT_FOUND: no such file or member; FLOW_CORRUPT_DATA: the file is damaged or is
+ * of no known format; FLOW_UNSUPPORTED: it is sound, but uses what this reader does not know. */
 flow_status flow_tensor_file_open(const char *path, const char *member, flow_tensor_file **out)
 {
   return open_file(path, member, 0, out);
@@ -256,6 +261,7 @@ int flow_tensor_file_find(const flow_tensor_file *file, const char *name)
 
 /* ---- contents --------------------------------------------------------------------------------------------------------------------- */
 
+/* Tensors of other programs have no checksum, and pass. */
 static flow_status check_content(const flow_tensor_file *file, const flow_tensor_entry *entry, uint32_t crc)
 {
   if (!entry->has_crc || crc == entry->crc) return FLOW_OK;

@@ -15,6 +15,7 @@ enum { LIST_MOST = 65536 };      /* numbers in a list */
 
 /* ---- setting -------------------------------------------------------------------------------------------------------- */
 
+/* *out: an empty set, for flow_arguments_release. */
 flow_status flow_arguments_new(flow_arguments **out)
 {
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments_new: out is NULL");
@@ -120,11 +121,13 @@ flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *nam
   return flow_arguments_store(arguments, name, &value);
 }
 
+/* A flat list, which is copied; count 0 is a list without numbers, not null. */
 flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count)
 {
   return flow_arguments_set_nested(arguments, name, values, 1, &count);
 }
 
+/* null is not the same as a name that is not set where a record has another default. */
 flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name)
 {
   return flow_arguments_store(arguments, name, &(argument_value){ .kind = VALUE_NULL });
@@ -152,6 +155,7 @@ int64_t flow_argument_integer(const flow_arguments *arguments, const char *name)
   return (int64_t)flow_argument_number(arguments, name);
 }
 
+/* Also of a number: 0 is false. */
 int flow_argument_boolean(const flow_arguments *arguments, const char *name)
 {
   return flow_argument_number(arguments, name) != 0;
@@ -164,7 +168,8 @@ const char *flow_argument_text(const flow_arguments *arguments, const char *name
   return value ? value->text : NULL;
 }
 
-/* *values is borrowed from the set; it points into the value itself where that is a single number. */
+/* *values is borrowed from the set; it points into the value itself where that is a single number. Returns how many numbers there are: 1
+ * for a single number, 0 for null. */
 int flow_argument_list(const flow_arguments *arguments, const char *name, const double **values)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
@@ -173,13 +178,14 @@ int flow_argument_list(const flow_arguments *arguments, const char *name, const 
   return !value ? 0 : single ? 1 : value->count;
 }
 
+/* Whether it was given as a list, be it of one number. */
 int flow_argument_is_list(const flow_arguments *arguments, const char *name)
 {
   const argument_value *value = flow_arguments_value(arguments, name);
   return value && value->kind == VALUE_NUMBERS;
 }
 
-/* At most FLOW_MAX_RANK levels, by flow_arguments_set_nested. */
+/* At most FLOW_MAX_RANK levels, by flow_arguments_set_nested. Returns how deep the list is nested; dims: the length of each level. */
 int flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK])
 {
   const argument_value *value = flow_arguments_value(arguments, name);
@@ -245,7 +251,7 @@ const char *flow_argument_type_name(flow_argument_type type)
   return names[type];
 }
 
-/* A record has some twenty parameters at most; name is not NULL. */
+/* A record has some twenty parameters at most; name is not NULL. Returns the position in the record, -1: it has no such parameter. */
 int flow_argument_find(const flow_argument *parameters, const char *name)
 {
   for (int i = 0; parameters[i].name; i++)
@@ -260,12 +266,14 @@ int flow_argument_count(const flow_argument *parameters)
   return count;
 }
 
+/* Types whose value is the name of a record with options of its own. */
 int flow_argument_is_choice(flow_argument_type type)
 {
   return type == FLOW_INITIALIZER || type == FLOW_REGULARIZER || type == FLOW_CONSTRAINT;
 }
 
-/* index: from 0, not negative. The record's texts and parameters are constants. */
+/* index: from 0, not negative. The record's texts and parameters are constants. Fills in *choice and returns 1; 0: the type has no record
+ * of this number, or no records. */
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice)
 {
   if (type == FLOW_INITIALIZER && index < flow_initializer_count()) {
@@ -286,6 +294,7 @@ int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_ch
   return 0;
 }
 
+/* Whether a name is one of the record's: its own, its class', or one of Keras' shorter ones. Case counts. */
 int flow_argument_choice_is(const flow_argument_choice *choice, const char *name)
 {
   /* ALL_OBJECTS_DICT of keras/src/initializers and keras/src/regularizers */
@@ -300,6 +309,7 @@ int flow_argument_choice_is(const flow_argument_choice *choice, const char *name
   return 0;
 }
 
+/* Returns 1 with *choice filled in; 0: no record has this name. */
 int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice)
 {
   for (int i = 0; name && flow_argument_choice_at(type, i, choice); i++)

@@ -25,6 +25,8 @@
 
 /* ---- failing -------------------------------------------------------------------------------------------------------------- */
 
+/* FLOW_INVALID_ARGUMENT with the layer's class and name in front. The layer is kept as the failure's owner, so that nobody names it twice.
+ * */
 flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...)
 {
   va_list arguments;
@@ -66,6 +68,7 @@ flow_status flow_layer_draw(flow_context *context, flow_layer *layer, flow_layer
   return FLOW_OK;
 }
 
+/* As flow_layer_draw, for formulas: a failure is kept in e. */
 flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer)
 {
   flow_layer_draws draws = { 0 };
@@ -104,6 +107,7 @@ int flow_layer_named_inputs(const flow_layer_class *class)
   return count;
 }
 
+/* A record that does not say so takes one input. */
 static int least_inputs(const flow_layer_class *class)
 {
   return class->min_inputs ? class->min_inputs : 1;
@@ -126,8 +130,10 @@ static flow_status check_input_count(const flow_layer *layer, int count)
   return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", least, least == 1 ? "" : "s", count);
 }
 
+/* The most outputs that layers of this class give. */
 int flow_layer_outputs(const flow_layer_class *class) { return class->most_outputs ? class->most_outputs : 1; }
 
+/* How many this layer gives, which its options may decide, such as return_state. */
 int flow_layer_outputs_of(const flow_layer *layer)
 {
   return layer->class->outputs ? layer->class->outputs(layer) : flow_layer_outputs(layer->class);
@@ -294,6 +300,7 @@ int flow_layer_state_count(const flow_layer *layer)
   return flow_argument_boolean(layer->arguments, "stateful") ? layer->class->most_outputs - 1 : 0;
 }
 
+/* Borrowed; NULL: there is no such state, or the layer was not called yet. */
 flow_variable *flow_layer_state(const flow_layer *layer, int index)
 {
   return index >= 0 && index < flow_layer_state_count(layer) ? layer->states[index] : NULL;
@@ -306,6 +313,7 @@ flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bia
   return flow_express_activation(e, flow_argument_text(layer->arguments, "activation"), y);
 }
 
+/* As flow_layer_end, and ends the expression; *out: a new reference. */
 flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out)
 {
   return flow_expression_take(e, flow_layer_end(e, layer, bias, y), out);
@@ -335,6 +343,7 @@ flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signat
   return FLOW_OK;
 }
 
+/* For calls with a shape that the layer was not built for. */
 flow_status flow_layer_fail_built(const flow_layer *layer, const flow_signature *input)
 {
   return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
@@ -356,6 +365,7 @@ flow_status flow_layer_sort_axes(flow_layer *layer)
   return flow_arguments_set_numbers(layer->arguments, "axis", sorted, count);
 }
 
+/* Whether an input has the size along `axis`, and the rank, that the build had; passes before the build. */
 flow_status flow_layer_check_built(const flow_layer *layer, const flow_signature *input, int axis)
 {
   int fits = !layer->built || (input->rank == layer->build_rank && input->dims[axis] == layer->build_shape[axis]);
@@ -372,7 +382,8 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
                          flow_axis_number(flow_axis_given(given)), rank, rank == 1 ? "" : "s");
 }
 
-/* Output size ceil(in / stride); total = what the windows of that many outputs need beyond `in`. */
+/* Output size ceil(in / stride); total = what the windows of that many outputs need beyond `in`. padding: cells before and after, of height
+ * and width. With "same" the odd cell comes after, as in TensorFlow. */
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4])
 {

@@ -28,6 +28,7 @@ static flow_status cast_input(flow_context *context, const flow_model_input *inp
   return flow_apply(context, FLOW_OP_cast, &given, 1, &attributes, out);
 }
 
+/* Whether sessions can run the layer: states of a stateful one would be shared by all callers. */
 flow_status flow_model_check_layer(const flow_layer *layer)
 {
   if (flow_layer_state_count(layer) == 0) return FLOW_OK;
@@ -115,7 +116,8 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   return status;
 }
 
-/* Every value is held until the end. In a trace, which is where steps and builds call this, a value is a few bytes. */
+/* Every value is held until the end. In a trace, which is where steps and builds call this, a value is a few bytes. activity: collects what
+ * activity_regularizer adds; NULL: it is dropped. */
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs,
                                 flow_tensor **activity)
 {
@@ -137,7 +139,7 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
 
 /* ---- steps --------------------------------------------------------------------------------------------------------------------- */
 
-/* Adds what the regularizers of all layers ask for. */
+/* Adds what the regularizers of all layers ask for. *loss: the sum so far, replaced by the new one; NULL: none yet. */
 static flow_status add_penalties(flow_context *context, const flow_model_part *part, flow_tensor **loss)
 {
   flow_tensor *penalty = NULL;
@@ -214,6 +216,7 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_ste
 
 /* ---- checks -------------------------------------------------------------------------------------------------------------------- */
 
+/* function: the caller, which begins the message. */
 flow_status flow_check_model(const char *function, const flow_model *model)
 {
   if (model && model->magic == FLOW_MODEL_MAGIC) return FLOW_OK;

@@ -21,6 +21,7 @@ typedef struct term { flow_tensor *tensor; double number; } term;
 
 enum { MOST_NAMES = 8, MOST_ARGUMENTS = 3, NAME_BYTES = 32 };
 
+/* A formula while it is read: it is computed on the way, so that there is no tree. names: x, y, a and b, then its own definitions. */
 typedef struct reader {
   flow_operation_call *call;
   const char          *at;
@@ -32,6 +33,7 @@ static term expression(reader *r);
 
 static void skip(reader *r) { while (*r->at == ' ') r->at++; }
 
+/* Passes the character if it comes next, spaces aside. */
 static int accept(reader *r, char c)
 {
   skip(r);
@@ -42,6 +44,8 @@ static int accept(reader *r, char c)
 
 /* ---- values ------------------------------------------------------------------------------------------------------------ */
 
+/* A number becomes a scalar in the dtype of `like`, or, beside another number, in that of the formula's first operand. NULL after a
+ * failure. */
 static flow_tensor *tensor_of(reader *r, term value, term like)
 {
   const flow_tensor *other = like.tensor ? like.tensor : r->names[0].value.tensor;
@@ -116,7 +120,7 @@ static term named(reader *r, const char *name)
   return (term){ .number = flow_operation_number(r->call, name, initial) };
 }
 
-/* The parenthesis is open already. */
+/* The parenthesis is open already. A call of an op on tensors, or the logarithm of a number. */
 static term called(reader *r, const char *name)
 {
   term given[MOST_ARGUMENTS] = { { NULL, 0 } };
@@ -153,7 +157,7 @@ static term factor(reader *r)
   return accept(r, '(') ? called(r, name) : named(r, name);
 }
 
-/* Left to right, as in C: the order decides how results are rounded. */
+/* Left to right, as in C: the order decides how results are rounded. * and / bind more than + and -. */
 static term product(reader *r)
 {
   term value = factor(r);
@@ -182,7 +186,8 @@ static void name_value(reader *r, const char *name, size_t length, flow_tensor *
   r->names[r->name_count++].value = (term){ .tensor = tensor };
 }
 
-/* Names are looked for from the last to the first, so a later definition hides an earlier one. */
+/* Names are looked for from the last to the first, so a later definition hides an earlier one. a and b get the dtype in which the op of two
+ * operands would compute; their difference tells it, and is not used for anything else. */
 static flow_tensor *formula(flow_operation_call *call)
 {
   reader r = { .call = call, .at = call->operation->formula };
@@ -207,6 +212,7 @@ static flow_tensor *formula(flow_operation_call *call)
   return call->e.status == FLOW_OK ? expression(&r).tensor : NULL;
 }
 
+/* By the table of activations, which Lua uses, too. */
 static flow_tensor *activation(flow_operation_call *call)
 {
   return flow_express_activation(E, call->operation->activation, as_floats(call, call->operands[0]));
@@ -221,6 +227,8 @@ static flow_tensor *activation(flow_operation_call *call)
   }
 #define TWO(class, text)        { .class_name = #class, .operands = 2, .run = formula, .options = "", .formula = text }
 
+/* Formulas avoid what loses digits: differences of nearly equal numbers (arcsin, arccosh), and overflow of squares (hypot, arcsinh). I0:
+ * Abramowitz and Stegun, 9.8.1 and 9.8.2. */
 static const flow_operation records[] = {
   ONE(Exp2, "", "exp(x * log(2))"),
   ONE(Log2, "", "log(x) * (1 / log(2))"),
@@ -275,6 +283,7 @@ static const flow_operation records[] = {
   ONE(Threshold, "threshold|default_value", "where(gt(x, threshold:0), x, default_value:0)"),
 };
 
+/* NULL: no formula has this class name. */
 const flow_operation *flow_operation_find_formula(const char *class_name)
 {
   for (size_t i = 0; i < sizeof records / sizeof *records; i++)

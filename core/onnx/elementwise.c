@@ -1,4 +1,6 @@
-/* elementwise.c: ops that treat each element alone; they stay in the layout in which their inputs are. */
+/* elementwise.c: ops that treat each element alone; they stay in the layout in which their inputs are. Where ONNX has no operator of the
+ * same meaning a rule writes several nodes; where their result has fewer digits than the op, or differs at the edges of the range, the
+ * rule's comment says so. x->status keeps the first failure: rules go on with what they have. */
 #include "onnx/onnx.h"
 
 #include <math.h>
@@ -12,6 +14,7 @@ static const char *in(flow_onnx *x, const flow_node *node, int input)
 /* Names of all inputs (up to 3, of the others NULL) in one layout, and the fresh name of the result in it; dtype: of input 0. */
 typedef struct operands { const char *inputs[3], *result; int dtype; } operands;
 
+/* Inputs that are in another layout are transposed here, once for each. */
 static operands operands_of(flow_onnx *x, const flow_node *node)
 {
   flow_onnx_layout layout = flow_onnx_layout_of(x, node);
@@ -36,6 +39,7 @@ FLOW_ONNX_RULE(alias)
   flow_onnx_set(x, node, 0, layout, in(x, node, 0));
 }
 
+/* x x: one node with its operand twice. */
 FLOW_ONNX_RULE(square)
 {
   operands o = operands_of(x, node);
@@ -63,6 +67,7 @@ FLOW_ONNX_RULE(log1p)
   flow_onnx_emit(x, type, o.result, flow_onnx_emit(x, "Add", NULL, o.inputs[0], flow_onnx_number(x, o.dtype, 1), NULL), NULL, NULL);
 }
 
+/* 1 / sqrt(x), rounded twice. */
 FLOW_ONNX_RULE(rsqrt)
 {
   operands o = operands_of(x, node);
@@ -102,6 +107,7 @@ FLOW_ONNX_RULE(gelu_tanh)
   flow_onnx_emit(x, "Mul", o.result, half, share, NULL);
 }
 
+/* x sigmoid(x); ONNX' operator Swish is newer than the version that is written. */
 FLOW_ONNX_RULE(silu)
 {
   operands o = operands_of(x, node);
@@ -122,18 +128,21 @@ FLOW_ONNX_RULE(logical)
   flow_onnx_emit(x, type, o.result, a, b, NULL);
 }
 
+/* The condition may be any number; the other two have one dtype. */
 FLOW_ONNX_RULE(where)
 {
   operands o = operands_of(x, node);
   flow_onnx_emit(x, type, o.result, truth(x, o.inputs[0], o.dtype), o.inputs[1], o.inputs[2]);
 }
 
+/* ONNX has no NotEqual. A NaN is unequal to itself in both. */
 FLOW_ONNX_RULE(ne)
 {
   operands o = operands_of(x, node);
   flow_onnx_emit(x, "Not", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], o.inputs[1], NULL), NULL, NULL);
 }
 
+/* Neither NaN nor infinite; integers are asked as floats. */
 FLOW_ONNX_RULE(is_finite)
 {
   operands o = operands_of(x, node);
