@@ -109,15 +109,14 @@ typedef uint8_t kind_BOOL;
   X(float32, kind) X(float16, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) \
   X(uint8, kind) X(int32, kind) X(int64, kind) X(bool, kind)
 
-DTYPES_BUT_TWO(LOAD, FLOAT)
-DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL) DTYPES(LOAD, WORD) DTYPES_BUT_TWO(STORE, FLOAT) DTYPES(STORE, DOUBLE)
-    DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL) DTYPES(STORE, WORD)
+DTYPES_BUT_TWO(LOAD, FLOAT) DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL) DTYPES(LOAD, WORD)
+DTYPES_BUT_TWO(STORE, FLOAT) DTYPES(STORE, DOUBLE) DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL) DTYPES(STORE, WORD)
 
-    /* ---- by vectors, where the compiler does not see how ------------------------------------------------------------------------- */
+/* ---- by vectors, where the compiler does not see how ------------------------------------------------------------------------- */
 
-    /* How many elements of a packed block go by vectors; these do. Without F16C, and for the last few, the caller converts one by one, with the
- * same result: each half has its float. */
-    static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
+/* How many elements of a packed block go by vectors; these do. Without F16C, and for the last few, the caller converts one by one, with
+ * the same result: each half has its float. */
+static int64_t load_halves(const uint16_t *in, float *out, int64_t n)
 {
   int64_t i = 0;
 #ifdef __F16C__

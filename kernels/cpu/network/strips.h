@@ -1,5 +1,5 @@
-/* strips.h: exponentials of lines, such as the classes of a row, with a line in each lane of a vector. Lines that lie side by side in memory
- * are read as they are; rows of few elements, which would fill a part of a vector, are laid side by side first. */
+/* strips.h: exponentials of lines, such as the classes of a row, with a line in each lane of a vector. Lines that lie side by side in
+ * memory are read as they are; rows of few elements, which would fill a part of a vector, are laid side by side first. */
 #ifndef FLOW_CPU_NETWORK_STRIPS_H
 #define FLOW_CPU_NETWORK_STRIPS_H
 

@@ -455,21 +455,6 @@ function Layer.setters.trainable(self, value)
   variable.trainable_version = variable.trainable_version + 1
 end
 
--- What training may change, as text: equal for equal sets. Layers count as well: BatchNormalization runs differently.
-function Layer:_trainable_text()
-  local parts = {}
-  for _, layer in ipairs(self:_inside()) do
-    parts[#parts + 1] = layer._trainable and "+" or "-"
-    for i = 0, (layer._handle and C.flow_layer_variable_count(layer._handle) or 0) - 1 do
-      parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(layer._handle, i)) ~= 0 and "1" or "0"
-    end
-    for _, v in ipairs(layer._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
-    if rawget(layer, "_changes") then parts[#parts + 1] = ("c%d"):format(layer._changes) end
-    if rawget(layer, "_quantized") then parts[#parts + 1] = "q" .. layer._quantized end
-  end
-  return table.concat(parts)
-end
-
 -- Its config as Keras' (of models: saving/init.lua). Of a class written in Lua: the plain values among its fields.
 function Layer:get_config() return require("flow.layers.layer_config").of(self) end
 -- Arguments of a built-in layer as fields: dense.units.

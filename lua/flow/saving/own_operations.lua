@@ -6,7 +6,6 @@
 
 local errors = require "flow.errors"
 local json = require "flow.json"
-local native = require "flow.ffi"
 local define_op = require "flow.tensor.define_op"
 local ops = require "flow.tensor.ops"
 local integers = require "flow.tensor.integers"

@@ -5,9 +5,11 @@
 -- whenever the parts are asked for. A layer is no part of itself, but two layers may be parts of each other, as when both know the
 -- table of a game that has both: what goes through a layer and all inside of it takes layer:_inside(), or remembers where it was.
 
+local native = require "flow.ffi"
 local object = require "flow.object"
 local variable = require "flow.tensor.variable"
 
+local C = native.C
 local contents = {}
 
 -- Whether a value is a plain table, not an object.
@@ -113,6 +115,21 @@ local function install(Layer)
 
   -- The layer and all layers inside of it, each once, an outer one before those inside of it.
   function Layer:_inside() return add_inside(self, {}, {}) end
+
+  -- What training may change, as text: equal for equal sets. Layers count as well: BatchNormalization runs differently.
+  function Layer:_trainable_text()
+    local list = {}
+    for _, layer in ipairs(self:_inside()) do
+      list[#list + 1] = layer._trainable and "+" or "-"
+      for i = 0, (layer._handle and C.flow_layer_variable_count(layer._handle) or 0) - 1 do
+        list[#list + 1] = C.flow_variable_trainable(C.flow_layer_variable(layer._handle, i)) ~= 0 and "1" or "0"
+      end
+      for _, v in ipairs(layer._own) do list[#list + 1] = v.trainable and "1" or "0" end
+      if rawget(layer, "_changes") then list[#list + 1] = ("c%d"):format(layer._changes) end
+      if rawget(layer, "_quantized") then list[#list + 1] = "q" .. layer._quantized end
+    end
+    return table.concat(list)
+  end
 
   -- Sees assignments to fields; what stood there before leaves, unless another field has it.
   function Layer:_assigned(_, value, before)
