@@ -44,18 +44,19 @@ function own.is_tensor(value)
   return native.is_tensor(value)
 end
 
--- The dimensions of a tensor as a list. In a traced function the first one may stand for the rows of the batch: it goes into other shapes,
--- times a whole number as well, and into formulas.
+-- The dimensions of a tensor as a list, -1 where a symbolic one takes any. In a traced function the first one may stand for the rows of the
+-- batch: it goes into other shapes, times a whole number as well, and into formulas.
 function own.shape(x)
   local strings = require "flow.tensor.strings"
-  if type(x) == "table" and strings.are(x) then return select(2, strings.flat("flow.shape", x)) end
-  return require("flow.tensor.shapes").of(tensor.raw_shape(ops.operand(x, nil, "flow.shape")))
+  if type(x) == "table" and require("flow.layers.symbolic").is(x) then return x.shape end
+  local of_strings = type(x) == "table" and strings.are(x) and select(2, strings.flat("flow.shape", x))
+  return require "flow.tensor.shape_list" (of_strings or tensor.raw_shape(ops.operand(x, nil, "flow.shape")), tensor)
 end
 
 -- What output_signature of from_generator takes: { shape = { -1, 3 }, dtype = "int32" }.
 signature.takes "shape?: list, dtype: string = 'float32', name?: string"
 function own.TensorSpec(shape, dtype, name)
-  return { shape = shape or {}, dtype = dtype, name = name }
+  return require "flow.classes.printed" { shape = shape or {}, dtype = dtype, name = name }
 end
 
 -- Whether a value is a flow.Variable.

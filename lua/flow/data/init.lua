@@ -13,6 +13,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local printed = require "flow.classes.printed"
 local integers = require "flow.tensor.integers"
 local passes = require "flow.tensor.passes"
 local signature = require "flow.signature"
@@ -110,7 +111,9 @@ end
 -- What elements are: a list with { shape = { ... }, dtype = "float32" } for each component, or a table of these by name; -1 is a size that
 -- varies, dtype "string" stands for text.
 function Dataset.fields.element_spec(self)
-  return (structure.pack(self._structure, self._specs))
+  local specs = self._specs
+  for _, spec in ipairs(specs) do printed(spec) end
+  return printed((structure.pack(self._structure, specs)))
 end
 
 -- The same, side by side.

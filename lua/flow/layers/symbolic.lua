@@ -38,10 +38,12 @@ local Shape = { __metatable = false, __tostring = symbolic.shape_text }
 function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
 function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 
+-- A list of sizes as a shape: it prints as in Keras; what asks for its metatable finds none, as of any list.
+function symbolic.shape(sizes) return setmetatable(sizes, Shape) end
+
 -- times: its first axis is this many times as long as the batch, as a reshape may make it; nil: it is the batch.
 local function new(shape, dtype, layer, node, index, times)
-  setmetatable(shape, Shape)      -- prints as in Keras; what asks for its metatable finds none, as of any list
-  return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, ndim = #shape, layer = layer, node = node,
+  return object.new(Symbolic, { name = layer.name, shape = symbolic.shape(shape), dtype = dtype, ndim = #shape, layer = layer, node = node,
                                 index = index, _times = times or false })
 end
 

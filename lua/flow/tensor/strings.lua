@@ -105,7 +105,8 @@ local function count_of(shape)
 end
 
 local FIELDS = {
-  shape = shape_of, dtype = function() return "string" end, device = function() return "cpu" end,
+  shape = function(self) return require "flow.tensor.shape_list" (shape_of(self), require "flow.tensor") end,
+  dtype = function() return "string" end, device = function() return "cpu" end,
   rank = function(self) return #shape_of(self) end, size = function(self) return count_of(shape_of(self)) end,
 }
 

@@ -13,6 +13,7 @@ local object = require "flow.object"
 local signature = require "flow.signature"
 local arguments = require "flow.arguments"
 local workers = require "flow.distribute.model_workers"
+local printed = require "flow.classes.printed"
 local saving = require "flow.distribute.saving"
 
 local raise, takes = errors.raise, signature.takes
@@ -162,6 +163,7 @@ end
 
 -- Calls a hook of all that have it, in the order of the list. An error ends the run, and the callbacks after it are not called.
 function List:call(hook, ...)
+  if #self.members > 0 then printed((select(select("#", ...), ...))) end      -- the logs
   for _, member in ipairs(self.members) do
     local f = member[hook]
     if f then f(member, ...) end

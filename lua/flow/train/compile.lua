@@ -8,6 +8,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local printed = require "flow.classes.printed"
 local models = require "flow.model"
 local optimizers = require "flow.train.optimizers"
 local losses = require "flow.train.losses"
@@ -360,7 +361,7 @@ end
 -- Results as return_dict asks for them: a table by name, or, where it is false, a list in Keras' order: the loss, losses of outputs,
 -- metrics, then what else a step returned, by its names. Of one result it is that.
 function training.asked(model, results, return_dict)
-  if return_dict ~= false then return results end
+  if return_dict ~= false then return printed(results) end
   local list, others, taken = {}, {}, {}
   for _, entry in ipairs(model_steps.trackers(model)) do
     list[#list + 1] = results[entry.key]
@@ -369,7 +370,7 @@ function training.asked(model, results, return_dict)
   for name in pairs(results) do others[#others + 1] = not taken[name] and name or nil end
   table.sort(others)
   for _, name in ipairs(others) do list[#list + 1] = results[name] end
-  return #list == 1 and list[1] or list
+  return #list == 1 and list[1] or printed(list)
 end
 
 -- The method train_on_batch or test_on_batch. Unlike in a fit, each call resets the metrics first.

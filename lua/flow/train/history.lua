@@ -1,6 +1,7 @@
 -- history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
 
 local callbacks = require "flow.train.callback"
+local printed = require "flow.classes.printed"
 local takes = require("flow.signature").takes
 
 -- history.interrupted: whether Ctrl-C, on this worker or another, ended the fit early.
@@ -9,16 +10,16 @@ local takes = require("flow.signature").takes
 local History = callbacks.stock("History")
 takes ""
 function History:init()
-  self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
+  self.history, self.epoch, self.epochs, self.interrupted = printed {}, printed {}, printed {}, false
 end
 function History:on_train_begin()
-  self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
+  self.history, self.epoch, self.epochs, self.interrupted = printed {}, printed {}, printed {}, false
 end
 -- Values are kept as they are in the logs, whatever callbacks before it have put there.
 function History:on_epoch_end(epoch, logs)
   self.epoch[#self.epoch + 1] = epoch
   for key, value in pairs(logs) do
-    self.history[key], self.epochs[key] = self.history[key] or {}, self.epochs[key] or {}
+    self.history[key], self.epochs[key] = self.history[key] or printed {}, self.epochs[key] or printed {}
     table.insert(self.history[key], value)
     table.insert(self.epochs[key], epoch)
   end
@@ -35,7 +36,10 @@ function History:get_state()
   return { history = self.history, epoch = self.epoch, epochs = self.epochs }
 end
 function History:set_state(state)
-  self.history, self.epoch, self.epochs = state.history, state.epoch, state.epochs or {}
+  self.history, self.epoch, self.epochs = printed(state.history), printed(state.epoch), printed(state.epochs or {})
+  for _, lists in ipairs { self.history, self.epochs } do
+    for _, list in pairs(lists) do printed(list) end
+  end
 end
 
 return History

@@ -11,6 +11,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local printed = require "flow.classes.printed"
 local symbolic = require "flow.layers.symbolic"
 local extended = require "flow.extended"
 
@@ -67,7 +68,7 @@ end
 
 -- The shapes of symbolic tensors, nested as these are.
 local function shapes_of(outputs)
-  if symbolic.is(outputs) then return { unpack(outputs.shape) } end
+  if symbolic.is(outputs) then return symbolic.shape { unpack(outputs.shape) } end
   local result = {}
   for key, entry in pairs(outputs) do result[key] = shapes_of(entry) end
   return result
@@ -101,7 +102,7 @@ return function(Layer)
     local dtypes, problem = self._on_host and { "string", "int64", "float32" } or { "float32" }, nil
     for _, dtype in ipairs(dtypes) do
       local ok, found = pcall(without_nodes, layer, function() return shapes_of(call_with(layer, dtype, unpack(shapes))) end)
-      if ok then return found end
+      if ok then return printed(found) end
       problem = problem or found
     end
     error(problem, 0)
