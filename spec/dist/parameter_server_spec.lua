@@ -39,7 +39,7 @@ end
 describe("parameter servers", function()
   for _, case in ipairs {
     { "--optimizer sgd", 1 }, { "--optimizer adam", 2 }, { "--optimizer adam --parts 3", 2 }, { "--optimizer lion", 1 },
-    { "--optimizer sgd --dataset", 1 }, { "--optimizer sgd --dataset --steps 20 --creator", 1 }, { "--optimizer adam --staleness 0", 2 },
+    { "--optimizer adam --dataset", 1 }, { "--optimizer sgd --dataset --steps 20 --creator", 1 }, { "--optimizer adam --staleness 0", 2 },
     { "--optimizer adam --constraint --parts 3", 2 },
   } do
     it(("one worker ends with the bits of a lone run: %s, %d servers"):format(unpack(case)), function()

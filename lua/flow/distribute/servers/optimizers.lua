@@ -108,7 +108,23 @@ local function each_entry(store, record, f)
   for i = 0, C.flow_optimizer_variable_count(handle) - 1 do f(store:entry_of(C.flow_optimizer_variable(handle, i))) end
 end
 
--- The number by which each server knows an optimizer.
+local function slot_of(record, entry, kind)
+  local slot = C.flow_optimizer_slot_of(record.optimizer.handle, entry.variable.handle, kind)
+  return slot ~= nil and variable.wrap(slot) or nil
+end
+
+-- Grows with every write to the slots here, which steps do not touch.
+local function stamp_of(store, record)
+  local stamp = 0
+  each_entry(store, record, function(entry)
+    for kind = 0, C.flow_optimizer_slot_kinds(record.optimizer.handle) - 1 do
+      stamp = stamp + C.flow_variable_version(slot_of(record, entry, kind).handle)
+    end
+  end)
+  return stamp
+end
+
+-- The number by which each server knows an optimizer, whose slots begin there as they begin here.
 local function numbers_of(store, record)
   local handle = record.optimizer.handle
   local count = C.flow_optimizer_variable_count(handle)
@@ -126,6 +142,7 @@ local function numbers_of(store, record)
     return { is = "optimizer", key = record.key, config = record.config, parts = parts[server], undecayed = undecayed[server] }
   end, function(server, said) numbers[server] = said.number end)
   record.numbers, record.known = numbers, count
+  record.stamp = record.stamp or stamp_of(store, record)
   return numbers
 end
 
@@ -174,11 +191,6 @@ end
 
 ---- slots --------------------------------------------------------------------------------------------------------------------------------
 
-local function slot_of(record, entry, kind)
-  local slot = C.flow_optimizer_slot_of(record.optimizer.handle, entry.variable.handle, kind)
-  return slot ~= nil and variable.wrap(slot) or nil
-end
-
 -- Numbers that are kept once for all variables, of the optimizer here.
 local function scalars_of(record)
   local handle, list = record.optimizer.handle, {}
@@ -196,17 +208,6 @@ local function parts_of(store, record, server)
     if has[part.entry] then list[#list + 1] = part end
   end
   return list
-end
-
--- Grows with every write to the slots here, which steps do not touch.
-local function stamp_of(store, record)
-  local stamp = 0
-  each_entry(store, record, function(entry)
-    for kind = 0, C.flow_optimizer_slot_kinds(record.optimizer.handle) - 1 do
-      stamp = stamp + C.flow_variable_version(slot_of(record, entry, kind).handle)
-    end
-  end)
-  return stamp
 end
 
 -- Calls f(kind, numbers, parts of each server), once for each slot that variables have, and once if they have none.
