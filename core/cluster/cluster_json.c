@@ -28,7 +28,7 @@ static const char *kind_of(const flow_json *value)
 static flow_status fail_syntax(const char *source, const char *text, size_t bytes, size_t at)
 {
   if (at >= bytes) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it breaks off after %.0f bytes; a bracket or quote is not closed", source,
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it ends after %.0f bytes, where a bracket or quote is not closed", source,
                      (double)bytes);
   }
   size_t count = bytes - at < EXCERPT ? bytes - at : EXCERPT;

@@ -115,7 +115,7 @@ static void test_mistakes(void **state)
   /* clang-format off */
   static const struct { const char *text, *parts[3]; } rows[] = {
     { "{'cluster': {}}", { "not JSON", "the error is at byte 2", "double quotes" } },
-    { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
+    { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "it ends after 27 bytes" } },
     { "{} x", { "not JSON", "byte 4", "x" } },
     { "[1]", { "is a list", "should be an object" } },
     { "{\"cluster\":[]}", { "\"cluster\" is a list", "should be an object" } },
