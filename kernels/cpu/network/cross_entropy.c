@@ -63,7 +63,7 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
 /* The loss of `rows` <= VL rows of few classes, as loss_vector(). */
 static void loss_of_few(const float *z, const int64_t *label, float *loss, int64_t classes, int64_t rows)
 {
-  float lanes[FEW * VL];
+  float lanes[SHORT_ROW * VL];
   rows_to_strip(z, lanes, classes, rows);
   vf largest = strip_max(lanes, classes, VL, rows), own = { 0 };
   for (int64_t r = 0; r < rows; r++) own[r] = z[r * classes + label[r]];
@@ -74,7 +74,7 @@ static void loss_of_few(const float *z, const int64_t *label, float *loss, int64
 /* Their gradient, as gradient_vector(). */
 static void gradient_of_few(const float *g, const float *z, const int64_t *label, float *dz, int64_t classes, int64_t rows)
 {
-  float lanes[FEW * VL];
+  float lanes[SHORT_ROW * VL];
   rows_to_strip(z, lanes, classes, rows);
   vf largest = strip_max(lanes, classes, VL, rows);
   STRIP_SUM(sum, classes, kept(lanes + i * VL, vf_exp(load_lanes(lanes + i * VL, rows) - largest), rows));
@@ -105,12 +105,12 @@ static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, 
   int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
   const float *z = logits->data;
   float *loss = call->outputs[0].data;
-  for (int64_t i = 0; classes <= FEW && i < lines; i += VL) {
+  for (int64_t i = 0; classes <= SHORT_ROW && i < lines; i += VL) {
     int64_t label[VL], rows = lines - i < VL ? lines - i : VL;
     FLOW_TRY(read_labels(call, labels, i, rows, classes, label));
     if (loss) loss_of_few(z + i * classes, label, loss + i, classes, rows);
   }
-  for (int64_t i = 0; classes > FEW && i < lines; i++, z += classes) {
+  for (int64_t i = 0; classes > SHORT_ROW && i < lines; i++, z += classes) {
     int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));
@@ -130,12 +130,12 @@ static flow_status gradient_vector(const flow_call *call, int phase, int64_t beg
   const float *g = call->inputs[0].data, *z = logits->data;
   float *dz = call->outputs[0].data;
   if (!dz) return FLOW_OK;
-  for (int64_t i = 0; classes <= FEW && i < lines; i += VL) {
+  for (int64_t i = 0; classes <= SHORT_ROW && i < lines; i += VL) {
     int64_t label[VL], rows = lines - i < VL ? lines - i : VL;
     FLOW_TRY(read_labels(call, labels, i, rows, classes, label));
     gradient_of_few(g + i, z + i * classes, label, dz + i * classes, classes, rows);
   }
-  for (int64_t i = 0; classes > FEW && i < lines; i++, z += classes, dz += classes) {
+  for (int64_t i = 0; classes > SHORT_ROW && i < lines; i++, z += classes, dz += classes) {
     int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));

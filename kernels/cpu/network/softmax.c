@@ -158,7 +158,7 @@ typedef void (*strip_function)(const float *x, float *y, int64_t n, int64_t step
 /* Rows of few elements, VL at a time as a strip. */
 static void run_few(const float *x, float *y, int64_t rows, int64_t n, strip_function strip)
 {
-  float lanes[FEW * VL];
+  float lanes[SHORT_ROW * VL];
   for (; rows > 0; rows -= VL, x += n * VL, y += n * VL) {
     int64_t count = rows < VL ? rows : VL;
     rows_to_strip(x, lanes, n, count);
@@ -174,7 +174,7 @@ static void run_lines(const flow_call *call, row_function row, strip_function st
   const float *x = call->inputs[0].data;
   float *y = call->outputs[0].data;
   if (!y || l.n == 0) return;
-  if (l.inner == 1 && l.n <= FEW) {
+  if (l.inner == 1 && l.n <= SHORT_ROW) {
     run_few(x, y, l.outer, l.n, strip);
     return;
   }
@@ -207,8 +207,8 @@ static flow_status softmax_gradient_vector(const flow_call *call, int phase, int
   const float *g = call->inputs[0].data, *y = call->inputs[1].data;
   float *dx = call->outputs[0].data;
   if (!dx) return FLOW_OK;
-  if (l.inner == 1 && l.n <= FEW && l.n > 0) {
-    float g_lanes[FEW * VL], y_lanes[FEW * VL];
+  if (l.inner == 1 && l.n <= SHORT_ROW && l.n > 0) {
+    float g_lanes[SHORT_ROW * VL], y_lanes[SHORT_ROW * VL];
     for (int64_t rows = l.outer; rows > 0; rows -= VL, g += l.n * VL, y += l.n * VL, dx += l.n * VL) {
       int64_t count = rows < VL ? rows : VL;
       rows_to_strip(g, g_lanes, l.n, count);

@@ -7,7 +7,7 @@
 
 enum {
   RUN = 8,           /* vectors, or terms of a lane, that are added as floats; their sums are added in double */
-  FEW = 24           /* rows of as many elements at most are laid side by side */
+  SHORT_ROW = 24           /* rows of as many elements at most are laid side by side */
 };
 
 /* -infinity in the lanes that a line does not fill: it changes neither a maximum nor a sum of exponentials. */
@@ -46,7 +46,7 @@ ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
   return e;
 }
 
-/* Rows of n <= FEW elements, VL of them at most, as lines side by side: element i of row r is strip[i * VL + r]. Lanes without a row are
+/* Rows of n <= SHORT_ROW elements, VL of them at most, as lines side by side: element i of row r is strip[i * VL + r]. Lanes without a row are
  * not written. */
 ALWAYS_INLINE void rows_to_strip(const float *x, float *strip, int64_t n, int64_t rows)
 {

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include "cpu/movement/convert.h"
+#include "cpu/reduce/log_of_sums.h"
 
 typedef void (*flow_columns_function)(const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators);
 
@@ -26,13 +27,6 @@ enum { ROWS_sum = 4, ROWS_max = 32, ROWS_min = 32 };
 #define combine_all(a, b)  ((uint8_t)((a) & (b)))
 #define vector_max(a, b)   vf_select(((b) > (a)) | ((b) != (b)), b, a)
 #define vector_min(a, b)   vf_select(((b) < (a)) | ((b) != (b)), b, a)
-
-/* log(e^a + e^b) without overflow; equal ones apart, as infinities have no difference. NaN passes through. */
-static inline double log_of_sum(double a, double b)
-{
-  if (a == b) return a + M_LN2;
-  return (a > b ? a : b) + log1p(exp(-fabs(a - b)));
-}
 
 /* Integers wrap. One row after the other, in order: the compiler makes vectors of the columns. */
 #define COLUMNS(op, KIND, T, U)                                                                                        \
@@ -254,7 +248,8 @@ COLUMNS(all, BOOL, uint8_t, uint8_t)
 #define REDUCTION_prod  { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, .identity = 1, .integer_identity = 1
 #define REDUCTION_max   OF_NUMBERS(max), .identity = -INFINITY, .integer_identity = INT64_MIN, .needs_elements = 1
 #define REDUCTION_min   OF_NUMBERS(min), .identity = INFINITY, .integer_identity = INT64_MAX, .needs_elements = 1
-#define REDUCTION_logsumexp { NULL, columns_logsumexp_DOUBLE, NULL, NULL }, .identity = -INFINITY
+#define REDUCTION_logsumexp                                                                                                    \
+  { columns_logsumexp_FLOAT, columns_logsumexp_DOUBLE, NULL, NULL }, run_logsumexp_FLOAT, few_logsumexp_FLOAT, .identity = -INFINITY
 #define REDUCTION_any   { NULL, NULL, NULL, columns_any_BOOL }, .identity = 0
 #define REDUCTION_all   { NULL, NULL, NULL, columns_all_BOOL }, .identity = 1
 
