@@ -101,6 +101,7 @@ describe("gpu-check in a clean root", function()
   end)
 
   it("measures what it can, and skips by name what it cannot", function()
+    make(root .. "/usr/bin/compute-sanitizer", "#!/bin/bash\necho '========= Error: Device not supported'\necho done\nexit 1\n")
     local output = support.run(check("--minutes 0.7 fast deep"))
     local rows = read_table()
     assert.is_not_nil(rows.kernels, output)
@@ -109,8 +110,9 @@ describe("gpu-check in a clean root", function()
     end
     assert.same({ "skipped", "python3 has no torch here" }, rows["speed-flowers-torch"])
     assert.same({ "skipped", "ncu is not there" }, rows["profile-flowers"])
+    assert.same({ "skipped", "========= Error: Device not supported" }, rows["racecheck-test_cuda_bundle"], output)
     for _, name in ipairs { "speed-mnist-in-turn", "speed-mnist-flowlua-float32-1", "speed-resnet50-flowlua-bfloat16-2",
-                            "racecheck-test_cuda_bundle", "racecheck-test_cuda_reduce", "tensors-deep", "spec-backend-ops",
+                            "speed-mnist-tuned", "speed-resnet50-tuned", "racecheck-test_cuda_reduce", "tensors-deep", "spec-backend-ops",
                             "spec-golden-layers" } do
       assert.is_not_nil(rows[name], name .. " has no row in\n" .. output)
     end
