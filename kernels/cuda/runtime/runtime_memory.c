@@ -184,7 +184,7 @@ static size_t piece_at(const flow_queue *queue, size_t bytes, size_t at)
 }
 
 /* Copies `bytes` into stages, piece by piece, and enqueues each. On return the host's bytes are free for other use, although the device
- * may not have them yet. The host waits only where all 32 stages are on their way, that is, after 32 MB. */
+ * may not have them yet. The host waits only where all stages are on their way, that is, after 32 MB. */
 static flow_status upload(flow_queue *queue, char *to, const char *host, size_t bytes)
 {
   FLOW_TRY(prepare_stages(queue, bytes));
