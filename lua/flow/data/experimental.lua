@@ -1,6 +1,7 @@
 -- experimental.lua: flow.data.experimental: names of tf.data.experimental that scripts and guides use. Those that are stages by now give a
 -- function for ds:apply(): ds:apply(flow.data.experimental.assert_cardinality(100)).
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 
@@ -89,6 +90,52 @@ return function(data)
     end
     if shuffle then whole = whole:shuffle(buffer_size, { seed = seed }) end
     return whole:repeat_(epochs or -1):batch(batch_size, { drop_remainder = epochs == nil }):prefetch(options.prefetch_buffer_size)
+  end
+
+  -- A column of texts as its record default says: a dtype, of fields that have to be there, or what stands for an empty field.
+  local function read_column(what, path, number, texts, default)
+    local required = type(default) == "string" and (default == "string" or native.dtypes[default] ~= nil)
+    if not required and native.is_tensor(default) then default = { value = default:reshape({ -1 }):totable()[1], dtype = default.dtype } end
+    for i, text in ipairs(texts) do
+      if text == "" and required then raise("%s: %s: field %d of record %d is empty, and has no default", what, path, number, i) end
+      if text == "" then texts[i] = tostring(type(default) == "table" and default.value or default) end
+    end
+    local dtype = required and default or type(default) == "table" and default.dtype or type(default) == "number" and "float32" or "string"
+    return dtype == "string" and texts or require("flow.tensor.text.string_ops").to_number(texts, dtype)
+  end
+
+  local RECORDS = "filenames: string|list, record_defaults: list, compression_type: string = '', buffer_size?, header: boolean = false, "
+    .. "field_delim: string = ',', use_quote_delim: boolean = true, na_value: string = '', select_cols?: list, exclude_cols?: list"
+  -- The records of files of comma-separated values, one after the other, as values in the order of the columns. record_defaults: for each
+  -- column its dtype, or what stands for an empty field: a number, a tensor with one, a text. select_cols: which columns, from 1.
+  takes(RECORDS)
+  function experimental.CsvDataset(paths, defaults, compression, _, header, delimiter, quotes, na_value, selected, excluded)
+    local what = "flow.data.experimental.CsvDataset"
+    if compression ~= "" then raise("%s: compression_type is \"\": unpack the file before", what) end
+    if not quotes or na_value ~= "" then raise("%s: use_quote_delim is true and na_value \"\"", what) end
+    if selected and excluded then raise("%s takes select_cols or exclude_cols, not both", what) end
+    local whole, left_out = nil, {}
+    for _, number in ipairs(excluded or {}) do left_out[number] = true end
+    paths = type(paths) == "table" and paths or { paths }
+    errors.check_list(what .. ": filenames", paths)
+    errors.check_list(what .. ": record_defaults", defaults)
+    for _, path in ipairs(paths) do
+      local columns, names = data.load_csv(path, { header = header, dtypes = "string", delimiter = delimiter })
+      local list = {}
+      for number, name in ipairs(selected or names) do
+        if selected then number, name = name, names[name] end
+        if name == nil then raise("%s: %s has %d columns, select_cols names %s", what, path, #names, errors.describe(number)) end
+        if not left_out[number] then
+          local default = defaults[#list + 1]
+          if default == nil then raise("%s: record_defaults has %d entries, %s more columns than that", what, #defaults, path) end
+          list[#list + 1] = read_column(what, path, number, columns[name], default)
+        end
+      end
+      if #list ~= #defaults then raise("%s: %s has %d columns, record_defaults %d entries", what, path, #list, #defaults) end
+      local part = data.Dataset.from_tensor_slices(#list == 1 and list[1] or list)
+      whole = whole and whole:concatenate(part) or part
+    end
+    return whole
   end
 
   return experimental

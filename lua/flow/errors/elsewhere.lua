@@ -126,7 +126,7 @@ local places = {
   },
   ["flow.io"] = { bigquery = BIGQUERY, parse_single_example = EXAMPLE, parse_example = EXAMPLE, FixedLenFeature = EXAMPLE,
     VarLenFeature = EXAMPLE, RaggedFeature = EXAMPLE, TFRecordWriter = WRITER, TFRecordOptions = WRITER },
-  ["flow.data.experimental"] = { CsvDataset = TABLE, SqlDataset = TABLE },
+  ["flow.data.experimental"] = { SqlDataset = TABLE },
   ["flow.train"] = { Example = WRITER, Features = WRITER, Feature = WRITER, BytesList = WRITER, Int64List = WRITER, FloatList = WRITER },
   ["flow.plot"] = {
     plot = "flow.plot.lines(curves, file) draws curves", scatter = "flow.plot.lines(curves, file, { x = ... }) draws curves",

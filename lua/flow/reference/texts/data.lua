@@ -175,6 +175,9 @@ flow.TensorSpec: The shape and dtype of a component, for output_signature of fro
 flow.data.load_csv: The columns of a .csv file as tensors by name.
   flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
   print(flow.data.load_csv("a.csv").x)
+flow.data.experimental.CsvDataset: The records of .csv files as values in the order of the columns, with defaults for empty fields.
+  flow.io.write("a.csv", "x,y\n1,2\n,4\n")
+  for x, y in flow.data.experimental.CsvDataset("a.csv", { 0.5, "int32" }, { header = true }):iter() do print(x:item(), y:item()) end
 flow.data.experimental.make_csv_dataset: Batches of the columns of .csv files, { name = values }, with the label, for ever.
   flow.io.write("a.csv", "x,y\n1,2\n3,4\n")
   local ds = flow.data.experimental.make_csv_dataset("a.csv", 2, { label_name = "y", num_epochs = 1, shuffle = false })
