@@ -3,7 +3,7 @@
  * is taken over.
  *
  * flock belongs to the open file, not to the process. So a second attempt from the same process, which opens the file
- * anew, is refused like one from another process. On file systems without locks taking one fails; it never seems to
+ * again, is refused like one from another process. On file systems without locks taking one fails; it never seems to
  * succeed. */
 #ifndef FLOW_IO_FILE_LOCK_H
 #define FLOW_IO_FILE_LOCK_H

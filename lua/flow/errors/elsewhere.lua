@@ -22,7 +22,7 @@ local QUANTIZE = "model:quantize(data) makes a model predict in int8"
 
 local ENDING = "the ending of the path says it: .keras or .h5, .weights.h5 for weights alone"
 local EQUAL = "replicas have equal values, or their own with sync = \"SUM_ON_READ\" or \"MEAN_ON_READ\""
-local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced anew; an if with error(...) in f refuses some"
+local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced again; an if with error(...) in f refuses some"
 
 local strategies = {
   TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",

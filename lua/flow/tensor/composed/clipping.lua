@@ -1,4 +1,4 @@
--- clipping.lua: gradients that a loop of one's own clips: clip_by_norm, clip_by_global_norm and global_norm, as TensorFlow has them.
+-- clipping.lua: clipping gradients in a script's training loop: clip_by_norm, clip_by_global_norm and global_norm, as TensorFlow has them.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
