@@ -14,6 +14,7 @@
 
 enum { PRECISION = 4, THRESHOLD = 1000, EDGE_ITEMS = 3, LINE_WIDTH = 75, WORD_SIZE = 64 };
 
+/* Three passes over the elements that will be shown: their range, the widest word, then the page. */
 typedef struct printer {
   const flow_tensor *tensor;
   int       summarize;
@@ -40,6 +41,7 @@ static double round_to_dtype(int dtype, double value)
   return value;
 }
 
+/* Whether the text is that number again in the array's dtype. */
 static int reads_back(const char *word, int dtype, double value)
 {
   return round_to_dtype(dtype, flow_decimal_read(word, NULL, NULL)) == value;
@@ -89,6 +91,7 @@ static int print_shortest(char *word, const char *format, int dtype, double valu
   return (int)(last - point) - 1;
 }
 
+/* offset: in elements from the tensor's first one. */
 static double element_double(const flow_tensor *tensor, int64_t offset)
 {
   double value;
@@ -145,6 +148,7 @@ static void look_at_width(printer *self, int64_t offset)
   if (exponent) self->exponent_digits = larger(self->exponent_digits, (int)strlen(exponent) - 2);
 }
 
+/* Whether only the first and last EDGE_ITEMS entries of an axis are shown. */
 static int is_cut(const printer *self, int axis)
 {
   return self->summarize && self->tensor->shape[axis] > 2 * EDGE_ITEMS;
@@ -225,12 +229,14 @@ static int print_element(const printer *self, int64_t offset, char *word, int *a
 
 /* ---- the page --------------------------------------------------------------------------------------------------------------- */
 
+/* Blanks are written with the next word: a line never ends with one. */
 static void put_blanks(printer *self, int count)
 {
   self->pending += count;
   self->column += count;
 }
 
+/* A word, which has no line end in it. */
 static void put(printer *self, const char *word)
 {
   if (self->pending > 0) flow_text_add(&self->text, "%*s", self->pending, "");
@@ -284,6 +290,7 @@ static void put_axis(printer *self, int axis, int64_t offset)
   put(self, "]");
 }
 
+/* All elements, or, above THRESHOLD of them, the edges of each axis. */
 static void put_elements(printer *self)
 {
   int64_t elements = flow_shape_size(self->tensor->rank, self->tensor->shape);

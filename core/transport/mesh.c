@@ -70,6 +70,7 @@ typedef struct mesh {
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------ */
 
+/* "10.0.0.1:5000" or "[::1]:5000", in `text`, which is returned; for messages. */
 static const char *address_text(const struct sockaddr_storage *address, char text[ADDRESS])
 {
   char host[INET6_ADDRSTRLEN] = "?";
@@ -85,6 +86,7 @@ static const char *address_text(const struct sockaddr_storage *address, char tex
   return text;
 }
 
+/* reason: an errno of this rank's own calls. */
 static flow_status fail_errno(const mesh *self, int reason)
 {
   return flow_fail(FLOW_IO_ERROR, "opening the transport %s: %s", self->name, strerror(reason));
@@ -250,6 +252,7 @@ static int hear(guest *from)
   return 1;
 }
 
+/* A connection that the guest has handed on (keep_connection) is not its any longer. */
 static void hang_up(guest *of)
 {
   if (of->socket >= 0) close(of->socket);
@@ -281,6 +284,7 @@ static flow_status call(mesh *self, int peer)
   return done == 0 || errno == EINPROGRESS ? FLOW_OK : fail_call(self, peer, errno);
 }
 
+/* Always FLOW_OK: a connection that broke is no failure before the time is over. */
 static flow_status call_later(guest *of)
 {
   hang_up(of);
@@ -288,6 +292,7 @@ static flow_status call_later(guest *of)
   return FLOW_OK;
 }
 
+/* Begins those that were hung up, each AGAIN_AFTER nanoseconds after it broke. */
 static flow_status call_again(mesh *self)
 {
   int64_t now = flow_now_nanoseconds();
@@ -318,6 +323,7 @@ static flow_status go_on_calling(mesh *self, int peer, short events)
 
 /* ---- those after this rank, and strangers -------------------------------------------------------------------------------------- */
 
+/* The order of the others stays: the oldest are in front. */
 static void drop_guest(mesh *self, int index)
 {
   hang_up(&self->guests[index]);
@@ -325,7 +331,8 @@ static void drop_guest(mesh *self, int index)
   memmove(&self->guests[index], &self->guests[index + 1], sizeof(guest) * (size_t)(self->guest_count - index));
 }
 
-/* 1: the guest is still listened to. */
+/* 1: the guest is still listened to. A greeting that is right is answered, and its connection kept; anything else ends it. 0: the guest is
+ * gone from the list. */
 static int listen_to(mesh *self, int index)
 {
   guest *from = &self->guests[index];
@@ -357,6 +364,7 @@ static void accept_guests(mesh *self)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------ */
 
+/* The first rank that is not connected; -1: all are. */
 static int find_missing(const mesh *self)
 {
   for (int peer = 0; peer < self->size; peer++) {

@@ -58,6 +58,8 @@ static flow_status start(flow_server *server, const flow_cluster *cluster)
   return server->listener >= 0 ? FLOW_OK : flow_link_listen(address, &server->listener);
 }
 
+/* Listens when it returns, or fails: there is nothing to wait for. context: whose interrupts end waits; it outlives the server. *out: for
+ * flow_server_close. */
 flow_status flow_server_open(const flow_context *context, const flow_cluster *cluster, flow_server **out)
 {
   FLOW_NEED(out);
@@ -74,6 +76,7 @@ flow_status flow_server_open(const flow_context *context, const flow_cluster *cl
   return status;
 }
 
+/* Answers that are on their way have FLUSH_WITHIN seconds to leave, all together. NULL is fine. */
 void flow_server_close(flow_server *server)
 {
   if (!server) return;
@@ -125,6 +128,7 @@ static void drop(flow_server *server, int place)
 /* A connection that has greeted counts as a stranger until its first message, which takes the secret. */
 static int is_stranger(const peer *p) { return !p->said && !p->lost && !p->channel->complete; }
 
+/* From the last one, since drop() moves the last peer. */
 static void drop_late_strangers(flow_server *server)
 {
   const double now = flow_opening_now();
@@ -175,6 +179,7 @@ static void complain(flow_server *server, const char *what)
   flow_log(FLOW_LOG_WARNING, what);
 }
 
+/* The reason is this thread's last error. */
 static void complain_of(flow_server *server, const peer *p)
 {
   char line[400], host[FLOW_HOST_TEXT];
@@ -196,6 +201,7 @@ static int accept_next(flow_server *server)
   return -1;
 }
 
+/* As many as ACCEPTED_AT_ONCE: others have to be served in between. A stranger may have to make room for each. */
 static flow_status accept_some(flow_server *server)
 {
   int descriptor;
@@ -305,6 +311,8 @@ flow_status flow_server_reply(flow_server *server, int number, const char *text,
   return FLOW_OK;
 }
 
+/* Opens memory that a peer offers (flow_server_link_share): from then on its values go through it. where: the text that came from the peer,
+ * which is checked. */
 flow_status flow_server_share(flow_server *server, int number, double bytes, const char *where)
 {
   FLOW_NEED(server, where);

@@ -22,11 +22,14 @@ enum {
 };
 static const uint64_t no_free_block = 1;            /* the end of a local heap's list of free blocks */
 
+/* `bytes` rounded up to a multiple of `to`. */
 static uint64_t padded(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+/* How many nodes of `of` places `count` entries take. */
 static uint64_t parts(uint64_t count, uint64_t of) { return (count + of - 1) / of; }
 
 /* ---- addresses ------------------------------------------------------------------------------------------------------------------ */
 
+/* Of the message that put_attribute writes, without its prefix. */
 static uint64_t attribute_bytes(const flow_hdf5_note *note)
 {
   return 8 + padded(strlen(note->key) + 1, 8) + TEXT_TYPE_BYTES + SCALAR_SPACE_BYTES + REFERENCE_BYTES;
@@ -96,6 +99,7 @@ static flow_status place_texts(flow_hdf5_plan *plan, uint64_t *at)
   return FLOW_OK;
 }
 
+/* Also of a plan that was made half-way. */
 static void free_plan(flow_hdf5_plan *plan)
 {
   flow_free(plan->nodes);
@@ -141,18 +145,22 @@ static flow_status make_plan(const flow_tensor_writer *writer, flow_hdf5_plan *p
 /* Where the next bytes of the index go; the block is zero before. */
 typedef struct pen { unsigned char *block; uint64_t at; } pen;
 
+/* The lowest `bytes` bytes of the value, little-endian; the pen moves by as many, so that value 0 passes over bytes that are zero already.
+ * */
 static void put(pen *to, uint64_t value, int bytes)
 {
   flow_put_little_endian(to->block + to->at, value, bytes);
   to->at += (uint64_t)bytes;
 }
 
+/* `count` bytes, after which the pen is `room` further: what is between stays zero. */
 static void put_bytes(pen *to, const void *bytes, uint64_t count, uint64_t room)
 {
   memcpy(to->block + to->at, bytes, count);
   to->at += room;
 }
 
+/* The prefix of a message of an object header: its type, the bytes of its body, and flags. */
 static void put_message(pen *to, int type, uint64_t bytes, int flags)
 {
   put(to, (uint64_t)type, 2);
@@ -333,6 +341,7 @@ static void put_index(unsigned char *block, const flow_hdf5_plan *plan, const fl
 
 /* ---- the file ---------------------------------------------------------------------------------------------------------------------- */
 
+/* The index is in memory at once: it is small beside the contents, which are streamed. */
 static flow_status write_index(const flow_hdf5_plan *plan, const flow_tensor_writer *writer, flow_sink *sink)
 {
   void *block, *places;
@@ -363,6 +372,7 @@ static flow_status write_contents(const flow_hdf5_plan *plan, const flow_tensor_
   return FLOW_OK;
 }
 
+/* *bytes: of the whole file, exactly, before anything is written. */
 static flow_status measure(const flow_tensor_writer *writer, uint64_t *bytes)
 {
   flow_hdf5_plan plan;
@@ -372,6 +382,7 @@ static flow_status measure(const flow_tensor_writer *writer, uint64_t *bytes)
   return status;
 }
 
+/* One pass from the first byte to the last: the sink need not seek. */
 static flow_status write_file(const flow_tensor_writer *writer, flow_sink *sink)
 {
   flow_hdf5_plan plan;

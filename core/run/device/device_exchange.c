@@ -94,6 +94,7 @@ static flow_status set(void *state, const char *key, const void *bytes, size_t c
   return FLOW_OK;
 }
 
+/* Brings what rank 0 has left in the store of all processes to the members of this one; waits at most this many seconds. */
 static flow_status ask_others(const asker *by, const char *key, double seconds)
 {
   const flow_store *outer = by->meeting->ranks->store;
@@ -130,6 +131,7 @@ static flow_status get(void *state, const char *key, double seconds, void **byte
 
 /* ---- opening ---------------------------------------------------------------------------------------------------------------------- */
 
+/* What the threads of one opening share. failure: the first of the members'. */
 typedef struct opening {
   flow_device_exchange *self;
   meeting               meeting;
@@ -226,6 +228,7 @@ static flow_status settle(void *state, flow_place *waited_for, flow_status statu
   return flow_failure_raise(ended ? &self->failure : &refused);
 }
 
+/* For callers that want to have waited for all devices, whatever came of their work. */
 void flow_device_exchange_settle(flow_device_exchange *self)
 {
   for (int i = 0; i < self->group->count; i++) wait_for(self->group->places[i]);
@@ -234,6 +237,7 @@ void flow_device_exchange_settle(flow_device_exchange *self)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------- */
 
+/* After a failure nothing is left of it; the group has no exchange then. */
 flow_status flow_device_exchange_open(flow_device_group *group, const flow_device_ranks *ranks)
 {
   void *block;
@@ -276,6 +280,7 @@ static void close_members(flow_device_exchange *self)
   }
 }
 
+/* After an abort there is nothing to wait for: the communicators have ended. */
 void flow_device_exchange_close(flow_device_exchange *self)
 {
   if (!self) return;
@@ -291,7 +296,7 @@ void flow_device_exchange_close(flow_device_exchange *self)
   flow_free(self);
 }
 
-/* Takes the communicators away. */
+/* Takes the communicators away. Without memory for the list nothing changes. */
 static flow_status retire(flow_device_exchange *self)
 {
   void *block;
@@ -334,6 +339,7 @@ static void abort_all(flow_device_exchange *self, flow_status status, const char
 
 void flow_device_exchange_abort(flow_device_exchange *self, const char *reason) { abort_all(self, FLOW_ABORTED, reason); }
 
+/* As flow_device_exchange_abort, and the other processes learn the reason, too. */
 void flow_device_exchange_fail(flow_device_exchange *self, const char *reason)
 {
   char kept[FLOW_REASON_SIZE];      /* it may be flow_last_error() */
@@ -342,6 +348,7 @@ void flow_device_exchange_fail(flow_device_exchange *self, const char *reason)
   if (self->ranks.fail) self->ranks.fail(self->ranks.state, kept);
 }
 
+/* Who heard of failures and of the end is going away, and is not called again. */
 void flow_device_exchange_detach(flow_device_exchange *self)
 {
   self->under_way = 0;
@@ -351,12 +358,15 @@ void flow_device_exchange_detach(flow_device_exchange *self)
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
 
+/* Of member `number`, before the sums of a run are enqueued. */
 void flow_device_exchange_start(flow_device_exchange *self, int number, int step_by_step)
 {
   self->members[number].step_by_step = step_by_step;
   self->under_way = 1;
 }
 
+/* Enqueues a sum over all ranks on the member's own queue, after what `queue` has now: work that is enqueued on `queue` next goes on beside
+ * it. step_by_step: waits for it, so that a failure shows at its sum. */
 flow_status flow_device_exchange_sum(flow_device_exchange *self, int number, flow_queue *queue, int dtype, void *data, int64_t count)
 {
   member *m = &self->members[number];
@@ -369,6 +379,7 @@ flow_status flow_device_exchange_sum(flow_device_exchange *self, int number, flo
   return flow_failure_raise(&self->failure);
 }
 
+/* Work that is enqueued on `queue` from now on finds the sums done. */
 flow_status flow_device_exchange_join(flow_device_exchange *self, int number, flow_queue *queue)
 {
   member *m = &self->members[number];
@@ -377,6 +388,8 @@ flow_status flow_device_exchange_join(flow_device_exchange *self, int number, fl
   return functions_of(self->group->places[number])->follow(queue, m->queue);
 }
 
+/* To be enqueued before the commit tail: `queue` has a fault, which keeps the tail from changing anything, unless all ranks have approved.
+ * */
 flow_status flow_device_exchange_vote(flow_device_exchange *self, int number, flow_queue *queue)
 {
   const flow_accelerator_functions *f = functions_of(self->group->places[number]);

@@ -7,7 +7,7 @@
 -- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
 --
 -- The file is safetensors: a tensor for each variable under its path (object_graph.lua), and for each state a note "state" with its text
--- (state_codec.lua), whose tensors are <path>/state/<n>. Objects are walked again at each save and restore, so what they have got meanwhile,
+-- (state_codec.lua), whose tensors are <path>/state/<n>. Each save and restore walks over the objects again, so what was added to them,
 -- such as an optimizer's slots, takes part.
 
 local os = require("flow.host").os
