@@ -274,6 +274,14 @@ describe("losses and metrics written in Lua", function()
     assert.equal('List "list": result() gives a list of 2, expected one number', message_of(function()
       model:evaluate(x, y, { verbose = 0 })
     end))
+    local Field = metrics.Metric:extend "Field"      -- self.total.value, as in Python
+    function Field:init() self.total = self:add_variable { shape = {}, initializer = "zeros" } end
+    function Field.update_state() end
+    function Field:result() return self.total.value end
+    model:compile { loss = "mse", metrics = { Field() } }
+    assert.matches("result%(%) gives a function, expected one number: of a variable, it or self.name:value%(%)", message_of(function()
+      model:evaluate(x, y, { verbose = 0 })
+    end))
     assert.truthy(message_of(function() metrics.Recall():update_state({ 0, 2 }, { { 0.1, 0.9 }, { 0.2, 0.8 } }) end)
       :find("expected a 0 or 1 for each value", 1, true))
     assert.equal("AUC: num_thresholds is a whole number from 2 to 1000000, got the number 1.1529215046068e+18",

@@ -22,6 +22,11 @@ local function rows(dataset)
 end
 
 describe("tensors of strings", function()
+  it("are lists of texts: one text alone is Lua's", function()
+    assert.matches('got the string "a"; one text is a string of Lua\'s, flow.tensor { "a", "b" } holds several',
+      message_of(function() flow.tensor "a" end))
+  end)
+
   it("are compared byte by byte, with shapes that are broadcast", function()
     local a, b, c = flow.tensor { { "a", "b" }, { "c", "a" } }, flow.tensor { "a", "b" }, flow.tensor { { "a" }, { "c" } }
     assert.same({ { true, true }, { false, false } }, flow.equal(a, b):totable())            -- tf.equal's results

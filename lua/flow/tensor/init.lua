@@ -311,7 +311,8 @@ function tensor.tensor(value, options)
     source:close()
     return placed(t, options)
   elseif kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
-    raise("flow.tensor: expected a number, nested lists or an array, got %s", errors.describe(value))
+    raise("flow.tensor: expected a number, nested lists or an array, got %s%s", errors.describe(value),
+      kind == "string" and "; one text is a string of Lua's, flow.tensor { \"a\", \"b\" } holds several" or "")
   end
   local metatable = kind == "table" and getmetatable(value)
   if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end

@@ -165,8 +165,9 @@ function internal.number(metric)
   if native.is_tensor(value) or variable.is_variable(value) then
     if value.size == 1 then return value:item() end
   end
-  raise("%s: result() gives %s, expected one number", object.title(metric), type(value) == "table" and not variable.is_variable(value)
-    and ("a list of %d"):format(#value) or errors.describe(value))
+  raise("%s: result() gives %s, expected one number%s", object.title(metric), type(value) == "table" and not variable.is_variable(value)
+    and ("a list of %d"):format(#value) or errors.describe(value),
+    type(value) == "function" and ": of a variable, it or self.name:value()" or "")
 end
 
 local COMMON = { name = true, dtype = true }      -- what every class takes
