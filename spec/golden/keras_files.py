@@ -234,6 +234,8 @@ FAULTS_OF_KERAS = {
     "Equalization": "is part of a cycle",                            # called on the inputs of two models
     "HashedCrossing": "dtype=int64",                                 # which JAX does not have
     "StackedRNNCells": "the carry output has the same pytree structure",
+    "EinsumDense": ".config.shape[",                                 # infers shapes with the axes of an ellipsis reversed
+    "IntegerLookup": ".config.trainable", "StringLookup": ".config.trainable",      # forgets that it was given as False
     "RandomCrop": ".config.shape[",                                  # tells the size of training, and gives pictures as they are
 }
 
