@@ -103,6 +103,33 @@ describe("fit over a Dataset", function()
     same("0101", { 7.5, 7.5 }, true, 5)
   end)
 
+  it("begins again with the epoch after the one that took the last batches, for any number of batches and steps", function()
+    local Counter = flow.callbacks.Callback:extend("Counter")
+    function Counter:on_epoch_begin() self.runs[#self.runs + 1] = 0 end
+    function Counter:on_train_batch_end() self.runs[#self.runs] = self.runs[#self.runs] + 1 end
+    local function check(rows, limit, is_known)
+      local expected, left = {}, rows
+      for epoch = 1, 5 do
+        expected[epoch] = math.min(limit, left)
+        left = left - expected[epoch]
+        if left == 0 then left = rows end
+      end
+      local counter, ds = Counter(), Dataset.from_tensor_slices { x, y }:batch(1):take(rows)
+      counter.runs = {}
+      if not is_known then ds = ds:filter(function(a) return a:sum():gt(0) end) end
+      local function fit() linear():fit(ds, { steps_per_epoch = limit, epochs = 5, verbose = 0, callbacks = { counter } }) end
+      local text, title = warned(fit), ("%d batches, %d steps an epoch"):format(rows, limit)
+      assert.same(expected, counter.runs, title)
+      assert.equal(math.min(unpack(expected)) < limit, text ~= "", title)
+    end
+    for rows = 1, 5 do
+      for limit = 1, 6 do
+        check(rows, limit, true)
+        check(rows, limit, false)
+      end
+    end
+  end)
+
   it("learns the number of batches on the way", function()
     local ds = Dataset.from_generator(function()
       local i = 0

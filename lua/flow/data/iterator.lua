@@ -228,6 +228,12 @@ function Iterator:_save_before(back)
   return ("%s%.0f%s"):format(head, delivered - back, rest)
 end
 
+-- Whether all elements were delivered, as if it had been `back` fewer; false also where their number is not known.
+function Iterator:_is_over(back)
+  local known = self._dataset:cardinality()      -- negative if it is not known, or has no end
+  return known >= 0 and tonumber(self:save():match("^%S+ %x+ (%d+)")) - back >= known
+end
+
 -- Goes to a position that an iterator of an equal pipeline saved, in this process or another.
 function Iterator:restore(position)
   if type(position) ~= "string" then raise("restore: a position is a text of save(), got %s", errors.describe(position)) end

@@ -25,8 +25,7 @@ local context = native.context
 local Feed = {}
 Feed.__index = Feed
 
--- How many of an element's components are inputs, targets and weights.
--- own: the structure of elements that an overridden step gets as they are.
+-- How many of an element's components are inputs, targets and weights. own: the structure of elements that an own step gets as they are.
 local function layout_of(model, kind, what, specs, own)
   local inputs, outputs = host_inputs.fed(model), rawget(model, "outputs")
   local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
@@ -214,13 +213,16 @@ function Feed:set_state(state)
   self.rows = state.rows
 end
 
--- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given and some are left. epochs: how
--- many were before it. Returns whether it is known that the data has fewer batches than were asked for.
-function Feed:begin_epoch(epochs)
-  local most, known = self.limit, not self.own and self.dataset:cardinality() or data.UNKNOWN_CARDINALITY
-  local is_short = most ~= nil and known >= 0 and known < most
-  if not most or self.ended or is_short or known > 0 and epochs * most % known == 0 then self:restart() end
-  return is_short
+-- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given. Returns which.
+function Feed:begin_epoch()
+  local over = not self.limit or self:is_over()
+  if over then self:restart() end
+  return over
+end
+
+-- Whether no batch of this pass is left, as far as that is known without asking for one.
+function Feed:is_over()
+  return self.ended or not self.own and self.iterator:_is_over(self.unrun)
 end
 
 -- Called when an epoch begins: counts batches from now on. exchange(text) returns the texts of all workers, in their order.

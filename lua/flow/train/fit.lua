@@ -188,13 +188,11 @@ local function warn_of_end()
     "`steps_per_epoch * epochs` batches.")
 end
 
--- The first batch of an epoch: with steps_per_epoch the one after the last of the epoch before, as in Keras. epochs: how many were before.
-local function begin_epoch(pass, epochs)
+-- Goes to the first batch of an epoch: with steps_per_epoch to the one after the last of the epoch before, as in Keras. Returns whether it
+-- is the first one of the data; nothing of arrays.
+local function begin_epoch(pass)
   local source = pass.source
-  if pass.feed then
-    if pass.feed:begin_epoch(epochs) then warn_of_end() end
-    return
-  end
+  if pass.feed then return pass.feed:begin_epoch() end
   if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
   if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
 end
@@ -205,11 +203,11 @@ local function open_epoch(run)
   local recovers = run.recovery
   if recovers then
     fit_position.hold_pass(run, function()
-      begin_epoch(run.train, run.epoch - run.first_epoch)
+      run.fresh = begin_epoch(run.train)
       recovers:mark_epoch()
     end)
   else
-    begin_epoch(run.train, run.epoch - run.first_epoch)
+    run.fresh = begin_epoch(run.train)
   end
   run.begun = true
   fit_position.set_origin(run)
@@ -229,9 +227,15 @@ local function train_epoch(model, run, bar)
   local function stops() return model.stop_training end
   local interrupted, done = false, 0
   if not run.stopped and not run.trained then
-    interrupted, done = run_batches(model, pass, "train", run.list, bar, steps.number(model, "train"), stops, run)
+    local function go() return run_batches(model, pass, "train", run.list, bar, steps.number(model, "train"), stops, run) end
+    interrupted, done = go()
+    -- The epoch before took the last batches, which no one could know before this one asked for another.
+    if start + done == 0 and pass.feed and pass.feed.ended and not run.fresh and not interrupted and not fit_servers.of(model) then
+      open_epoch(run)
+      interrupted, done = go()
+    end
   end
-  if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
+  if pass.feed and pass.limit and start + done < pass.limit and pass.feed:is_over() then warn_of_end() end
   -- Workers agree here, at the same batch: one that left alone would keep the others waiting in their next sum.
   local stop, some_interrupted, some_preempted = workers.any(model, model.stop_training, interrupted, native.preempted())
   if some_preempted then make_way(model, run) end

@@ -4,12 +4,11 @@
 --
 -- A run is a table that fit keeps up to date:
 --   model, train, test (passes of fit.lua), list (callbacks)
---   first_epoch         initial_epoch
 --   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
 --   pending             how many of these the source and the model have not counted yet, because their loop is still running
 --   logs                results of the last whole epoch
---   of this epoch: hooked (the hooks of its beginning were called), begun (its data is open), trained (all of its batches ran), results (of
---   these); else false
+--   of this epoch: hooked (the hooks of its beginning were called), begun (its data is open), fresh (at the beginning of a data set),
+--   trained (all of its batches ran), results (of these); else false
 --   origin              see set_origin
 
 local errors = require "flow.errors"
@@ -168,7 +167,7 @@ end
 function position.get_progress(run)
   local model, train, test = run.model, run.train, run.test
   local state = {
-    epoch = run.epoch, batch = run.batch, hooked = run.hooked, begun = run.begun, trained = run.trained,
+    epoch = run.epoch, batch = run.batch, hooked = run.hooked, begun = run.begun, fresh = run.fresh, trained = run.trained,
     results = run.results, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
     steps = run.origin.steps + run.batch, others = model._other_steps, traces = model._trace_states, callbacks = callbacks_state(run.list),
   }
@@ -186,7 +185,7 @@ function position.set_progress(run, state, rank)
   if state.source then restore_source(train.source, state.source)
   else train.feed:set_progress(state.feed, rank) end
   if test and test.feed then test.feed:set_progress(state.test_feed, rank) end
-  run.hooked, run.begun, run.trained, run.results = state.hooked, state.begun, state.trained, state.results
+  run.hooked, run.begun, run.fresh, run.trained, run.results = state.hooked, state.begun, state.fresh, state.trained, state.results
   rawset(run.model, "stop_training", state.stopped)
   set_counts(run, state)
 end
@@ -216,8 +215,8 @@ end
 
 -- A run that begins at this epoch.
 function position.new(model, train, test, list, epoch)
-  local run = { model = model, train = train, test = test, list = list, first_epoch = epoch, epoch = epoch, batch = 0, pending = 0,
-                logs = {}, stopped = false, hooked = false, begun = false, trained = false, results = false }
+  local run = { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false,
+                hooked = false, begun = false, trained = false, results = false, fresh = false }
   position.set_origin(run)
   return run
 end
