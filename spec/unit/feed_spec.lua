@@ -130,6 +130,15 @@ describe("fit over a Dataset", function()
     end
   end)
 
+  it("has no results of no batches, where a loss of 0 would be the best of all", function()
+    local none = Dataset.from_tensor_slices { x, y }:batch(2):take(0)
+    assert.same({ loss = { 11 }, mae = { 3 } }, linear():fit(Dataset.from_tensor_slices { x, y }:batch(5),
+      { verbose = 0, validation_data = none }).history)
+    assert.same({}, linear():evaluate(none, { verbose = 0 }))
+    assert.same({}, linear():evaluate(none, { verbose = 0, return_dict = false }))
+    assert.same({}, linear():fit(none, { verbose = 0 }).history)
+  end)
+
   it("learns the number of batches on the way", function()
     local ds = Dataset.from_generator(function()
       local i = 0

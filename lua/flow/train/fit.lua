@@ -175,9 +175,9 @@ local function test_pass(model, pass, list, bar)
   if pass.feed then pass.feed:restart() else pass.source.position = 0 end
   training.reset(model)
   list:call("on_test_begin", {})
-  local interrupted = run_batches(model, pass, "test", list, bar, steps.number(model, "test"), never)
+  local interrupted, done = run_batches(model, pass, "test", list, bar, steps.number(model, "test"), never)
   if pass.feed then pass.feed:close() end
-  local results = training.results(model, "test")
+  local results = done > 0 and training.results(model, "test") or {}      -- without batches there is no loss, not one of 0
   list:call("on_test_end", results)
   return interrupted, results
 end
@@ -286,7 +286,7 @@ local function open_fit(model, data, validation, options, recovers)
     local done, interrupted, here = train_epoch(model, run, bar)
     target = target or done
     -- validation counts with the same means, so these are read before it
-    run.results = run.results or training.results(model, "train")
+    run.results = run.results or done > 0 and training.results(model, "train") or {}
     local logs = {}
     for key, value in pairs(run.results) do logs[key] = value end
     if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
