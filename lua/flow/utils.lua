@@ -56,10 +56,12 @@ function utils.to_categorical(x, classes)
   end
   local integers = labels:to("int64")
   local least, largest = 0, classes and classes - 1
-  if integers.size > 0 then least, largest = integers:min():item(), math.max(integers:max():item(), largest or 0) end
-  if least < 0 or classes and largest >= classes then
+  if integers.size > 0 then      -- items beyond 2^53 are no numbers of Lua
+    least, largest = tonumber(integers:min():item()), math.max(tonumber(integers:max():item()), largest or 0)
+  end
+  if least < 0 or largest >= (classes or 2 ^ 53) then
     local last = classes and ("num_classes - 1 = %d"):format(classes - 1) or "classes - 1"
-    raise("flow.utils.to_categorical: labels are from 0 to %s, found %d", last, least < 0 and least or largest)
+    raise("flow.utils.to_categorical: labels are from 0 to %s, found %.0f", last, least < 0 and least or largest)
   end
   return ops.one_hot(integers, classes or largest + 1)
 end

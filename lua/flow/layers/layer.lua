@@ -179,7 +179,7 @@ end
 rawset(Layer, "wraps", { build = own_build.wrap, call = parameters.of_call })
 
 -- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer =, constraint = }.
-takes("{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
+takes("{ name: string = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
   "constraint? }")
 function Layer:add_weight(options)
   local shape = options.shape or {}

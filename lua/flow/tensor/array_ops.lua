@@ -42,6 +42,7 @@ return function(ops, define, axis_from, gather)
 
   -- Positions as numbers from 0 of n elements; n < 0: not known, then they cannot count from the end.
   local function from_zero(positions, n, what)
+    if positions.dtype == "bool" then raise("%s: positions are whole numbers, got a tensor of bool", what) end
     if n >= 0 and not tensor.is_symbolic(positions) and positions.size > 0 then
       local least, most, zero = positions:min():item(), positions:max():item(), positions:eq(0):any():item()
       local wrong = most > n and most or least < -n and least or zero and 0

@@ -262,9 +262,9 @@ local function diagonal(x, offset, a, b, what)
   local last = count > 0 and first + (count - 1) * (columns + 1) + 1 or first
   return tools.part(ops.reshape_raw(x, flat), #flat, count > 0 and first + 1 or 1, count > 0 and last or 0, columns + 1)
 end
-takes "x, offset = 0, axis1 = 1, axis2 = 2"
+takes "x, offset: integer = 0, axis1: integer = 1, axis2: integer = 2"
 define(function(x, offset, a, b) return diagonal(operand(x, "diagonal"), offset or 0, a or 1, b or 2, "diagonal") end, "diagonal")
-takes "x, offset = 0, axis1 = 1, axis2 = 2"
+takes "x, offset: integer = 0, axis1: integer = 1, axis2: integer = 2"
 define(function(x, offset, a, b)
   x = tools.numbers(x, "trace")
   return ops.sum(diagonal(x, offset or 0, a or 1, b or 2, "trace"), -1)

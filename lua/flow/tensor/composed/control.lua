@@ -90,6 +90,9 @@ create("switch", "position, branches: list, operands...", function(position, bra
   local count = errors.check_list("flow.switch: the branches", branches)
   operands = is_list(operands) and operands or { operands }
   if count == 0 then raise("flow.switch: there are no branches") end
+  for i = 1, count do
+    if type(branches[i]) ~= "function" then raise("flow.switch: branch %d is a function, got %s", i, errors.describe(branches[i])) end
+  end
   local symbolic = native.is_tensor(position) and tensor.is_symbolic(position)
   if not symbolic then
     local at = native.is_tensor(position) and position:item() or position

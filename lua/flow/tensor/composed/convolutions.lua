@@ -70,6 +70,7 @@ local function convolve(x, kernel, options, what)
   x, kernel = x:to(dtype), kernel:to(dtype)
   local shape, rank = tools.dims(kernel), #tools.dims(x)
   if #shape ~= rank then raise("flow.%s: a kernel of rank %d for inputs of rank %d", what, #shape, rank) end
+  if rank < 3 or rank > 5 then raise("flow.%s: inputs have 3 to 5 axes, {rows, sizes..., channels}, got %d", what, rank) end
   local channels = tools.length(x, rank, what)
   local groups = channels / math.max(shape[#shape - 1], 1)
   if groups < 1 or groups % 1 ~= 0 or shape[#shape] % groups ~= 0 then

@@ -265,7 +265,7 @@ define(function(x, weights, minlength)
   if not tensor.is_symbolic(x) then
     if x.size > 0 then
       if ops.min(x):item() < 0 then raise("flow.bincount: a number is negative: %g", ops.min(x):item()) end
-      size = math.max(size, ops.max(x):item() + 1)
+      size = math.max(size, tonumber(ops.max(x):item()) + 1)
     end
   elseif size == 0 then raise("flow.bincount: minlength is needed in a trace, where the numbers have no values yet") end
   local counted = weights ~= nil and operand(weights, "bincount") or tools.filled(x, tools.dims(x), 1, "int32")
