@@ -108,6 +108,31 @@ describe("flow.einsum", function()
     assert.same({ -1, -1, -1 }, flow.einsum("bqd,bkd->bqk", flow.Input { -1, 4 }, flow.Input { -1, 4 }).shape)
   end)
 
+  it("has an ellipsis for the axes that are not named, which broadcast", function()
+    local a, b = flow.random.normal({ 2, 3, 4 }, { seed = 1 }), flow.random.normal({ 4, 5 }, { seed = 2 })
+    local c = flow.random.normal { 7, 1, 4, 5 }
+    local column, flat = b[{ {}, 1 }], flow.random.normal { 3, 1 }
+    local outer = flow.expand_dims(a, 1)
+    for equation, case in pairs {
+      ["...i,ij->...j"] = { { a, b }, a:matmul(b) },
+      ["...i,i->..."] = { { a, column }, (a * column):sum(-1) },
+      ["...ij->...ji"] = { { a }, flow.transpose(a, { 1, 3, 2 }) },
+      ["i...->..."] = { { a }, a:sum(1) },
+      ["...,...->..."] = { { a, flat }, a * flat },
+      ["...i,...i"] = { { a, a[1] }, (a * a[1]):sum(-1) },
+      ["...ij,...jk->...ik"] = { { outer, c }, outer:matmul(c) },
+      ["b...d,d->...b"] = { { a, column }, flow.transpose((a * column):sum(-1), { 2, 1 }) },
+    } do
+      local found, expected = flow.einsum(equation, unpack(case[1])), case[2]
+      assert.same(expected.shape, found.shape, equation)
+      assert.is_true((found - expected):abs():max():item() < 1e-5, equation)
+      local traced = flow.fn(function(...) return flow.einsum(equation, ...) end)
+      assert.same(found:totable(), traced(unpack(case[1])):totable(), equation)
+    end
+    local input = flow.Input { -1, 4 }
+    assert.same({ -1, -1, 5 }, flow.einsum("...i,ij->...j", input, b).shape)
+  end)
+
   it("refuses what does not fit", function()
     local a, b = flow.ones { 2, 3 }, flow.ones { 3, 4 }
     local function refused(text, ...)
@@ -117,7 +142,9 @@ describe("flow.einsum", function()
     end
     refused("the label \"l\" of the result stands in no operand", "ij,jk->il", a, b)
     refused("stands twice in", "ij,jk->iik", a, b)
-    refused("an ellipsis is not supported", "i...->i", a)
+    refused("labels are letters, and one ellipsis ...", "i..->i", a)
+    refused("labels are letters, and one ellipsis ...", "...i...->i", a)
+    refused("operand 1 has 2 axes", "...ijk->i", a)
     refused("is for 1 operand, got 2", "ij->i", a, b)
     refused("\"i\" stands for 2 and, as axis 1 of operand 2, for 3", "ij,ij", a, b)
     refused("operand 1 has 2 axes", "ijk->i", a)

@@ -8,44 +8,54 @@ local tensor = require "flow.tensor"
 local raise = errors.raise
 local WHAT = "flow.einsum"
 
--- The labels of one operand or of the result, as a list and as a set.
-local function labels_of(text, equation)
-  local list = {}
-  for label in text:gmatch "." do
-    if not label:find "%a" then
-      raise("%s: %q has %q in the equation %q; labels are letters%s", WHAT, text, label, equation,
-        label == "." and ", and an ellipsis is not supported: name the axes" or "")
+-- The labels of one operand or of the result, of which an ellipsis stands for `more` axes. These have labels of their own, which count from
+-- the last one, since ellipses of fewer axes stand for the last of them; they are sorted from the first, and before letters.
+local function labels_of(text, equation, more)
+  local list, at = {}, 1
+  while at <= #text do
+    local label = text:sub(at, at)
+    if text:find("^%.%.%.", at) and not text:find(".", at + 3, true) then
+      for i = more, 1, -1 do list[#list + 1] = ("...%02d"):format(99 - i) end
+      at = at + 3
+    elseif label:find "%a" then
+      list[#list + 1], at = label, at + 1
+    else
+      raise("%s: %q has %q in the equation %q; labels are letters, and one ellipsis ...", WHAT, text, label, equation)
     end
-    list[#list + 1] = label
   end
   return list
 end
 
--- The result's labels when the equation does not name them: those that occur once, in the order of the alphabet.
+-- The result's labels when the equation does not name them: those of ellipses, and those that occur once, in the order of the alphabet.
 local function implied(inputs)
   local count, list = {}, {}
   for _, labels in ipairs(inputs) do
     for _, label in ipairs(labels) do count[label] = (count[label] or 0) + 1 end
   end
-  for label, times in pairs(count) do list[#list + 1] = times == 1 and label or nil end
+  for label, times in pairs(count) do list[#list + 1] = (times == 1 or #label > 1) and label or nil end
   table.sort(list)
   return list
 end
 
 -- The labels of each operand and of the result, lists of texts. Without -> the result has the labels that stand once, as NumPy has it.
-local function parse(equation, operand_count)
+local function parse(equation, operands)
   if type(equation) ~= "string" then
     raise("%s: the equation is a text such as \"ij,jk->ik\", got %s", WHAT, errors.describe(equation))
   end
   local left, right = equation:gsub("%s", ""), nil
   local arrow = left:find("->", 1, true)
   if arrow then left, right = left:sub(1, arrow - 1), left:sub(arrow + 2) end
-  local inputs, known, seen = {}, {}, {}
-  for text in (left .. ","):gmatch "([^,]*)," do inputs[#inputs + 1] = labels_of(text, equation) end
-  if #inputs ~= operand_count then
-    raise("%s: the equation %q is for %d operand%s, got %d", WHAT, equation, #inputs, #inputs == 1 and "" or "s", operand_count)
+  local texts, inputs, known, seen, most = {}, {}, {}, {}, 0
+  for text in (left .. ","):gmatch "([^,]*)," do texts[#texts + 1] = text end
+  if #texts ~= #operands then
+    raise("%s: the equation %q is for %d operand%s, got %d", WHAT, equation, #texts, #texts == 1 and "" or "s", #operands)
   end
-  local output = right and labels_of(right, equation) or implied(inputs)
+  for i, text in ipairs(texts) do
+    local named, ellipses = text:gsub("%.%.%.", "")
+    local more = ellipses > 0 and #tensor.raw_shape(operands[i]) - #named or 0      -- fewer than none: measure() says so
+    inputs[i], most = labels_of(text, equation, more), math.max(most, more)
+  end
+  local output = right and labels_of(right, equation, most) or implied(inputs)
   for _, labels in ipairs(inputs) do
     for _, label in ipairs(labels) do known[label] = true end
   end
@@ -171,6 +181,25 @@ return function(ops)
     return ops.reshape_raw(ops.matmul(a, b), sizes_of(result, sizes)), result
   end
 
+  -- Axes of ellipses that have size 1 where other operands have more are dropped, so that each of the others' positions meets them.
+  local function without_ones(operands, inputs)
+    local sizes = {}
+    for i, labels in ipairs(inputs) do
+      for axis, label in ipairs(labels) do
+        local size = tensor.raw_shape(operands[i])[axis]
+        if #label > 1 and size ~= 1 then sizes[label] = size end
+      end
+    end
+    for i, labels in ipairs(inputs) do
+      for axis = #labels, 1, -1 do
+        if sizes[labels[axis]] and tensor.raw_shape(operands[i])[axis] == 1 then
+          operands[i] = ops.squeeze(operands[i], axis)
+          table.remove(labels, axis)
+        end
+      end
+    end
+  end
+
   -- Checks that a label stands for one size everywhere.
   local function measure(operands, inputs, equation)
     local sizes = {}
@@ -193,7 +222,11 @@ return function(ops)
   return function(equation, ...)
     local list = {}
     for i = 1, select("#", ...) do list[i] = ops.operand((select(i, ...)), nil, WHAT) end
-    local inputs, output = parse(equation, #list)
+    local inputs, output = parse(equation, list)
+    for i, labels in ipairs(inputs) do
+      if #labels ~= #tensor.raw_shape(list[i]) then measure(list, inputs, equation) end      -- which says so
+    end
+    without_ones(list, inputs)
     local sizes = measure(list, inputs, equation)
     for i = 1, #list do list[i], inputs[i] = without_repetitions(list[i], inputs[i], equation) end
     local x, labels = list[1], inputs[1]
