@@ -2,7 +2,8 @@
  *
  * A position is text (flow_iterator_save): the identity of the pipeline, how many elements were delivered, and what each random stage
  * drew. Restoring compares the identity, takes over the draws and leaves out as many elements when the next one is asked for. So a saved
- * position costs nothing while the pass runs, and restoring costs what skipping costs (dataset.h).
+ * position costs nothing while the pass runs, and restoring costs what skipping costs (dataset.h). Elements that failed are listed, since a
+ * stage such as take does not count them: a restored pass asks for them again, one by one, and they fail again.
  *
  * Draws are numbers, not states: a random stage opened for the n-th time draws from (seed pair, n). Each pass reserves a number of every
  * random dataset when it is made (reserve_draws); a stage that is opened several times in the pass, once an epoch, counts on from there
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/failure.h"
 #include "base/float_state.h"
 
 /* ---- draws ------------------------------------------------------------------------------------------------------------- */
@@ -178,11 +180,60 @@ void flow_iterator_close(flow_iterator *iterator)
   flow_dataset_release(iterator->dataset);
   pthread_mutex_destroy(&iterator->lock);
   flow_free(iterator->draws);
+  flow_free(iterator->failed);
   flow_free(iterator->stages);
   flow_free(iterator);
 }
 
 /* ---- elements ---------------------------------------------------------------------------------------------------------------- */
+
+/* Adds the elements to the list of those that failed. Without memory the list stays as it is. */
+static flow_status note_failed(flow_iterator *iterator, int64_t first, int64_t count)
+{
+  flow_failed_elements *last = iterator->failed_count ? &iterator->failed[iterator->failed_count - 1] : NULL;
+  if (last && first <= last->first + last->count) {
+    last->count = first + count - last->first;
+    return FLOW_OK;
+  }
+  FLOW_TRY(flow_grow(&iterator->failed, sizeof *iterator->failed, iterator->failed_count + 1, &iterator->failed_capacity));
+  iterator->failed[iterator->failed_count++] = (flow_failed_elements){ first, count };
+  return FLOW_OK;
+}
+
+/* Whether element `at` failed before. *good: how many of the next ones did not, as far as that is known. */
+static int has_failed(const flow_iterator *iterator, int64_t at, int64_t *good)
+{
+  *good = INT64_MAX;
+  for (int i = 0; i < iterator->failed_count; i++) {
+    const flow_failed_elements *f = &iterator->failed[i];
+    if (at >= f->first && at < f->first + f->count) return 1;
+    if (at >= f->first) continue;
+    *good = f->first - at;
+    break;
+  }
+  return 0;
+}
+
+/* Leaves out elements of the to_skip ones: those up to the next that failed before, or that one, which is computed again. *ended: there
+ * were fewer. */
+static flow_status pass_over(flow_iterator *iterator, int *ended)
+{
+  int64_t good, count = 1, skipped;
+  flow_status status;
+  if (has_failed(iterator, iterator->delivered - iterator->to_skip, &good)) {
+    flow_element element = { 0 };
+    status = flow_cursor_pull(iterator->top, &element);
+    skipped = status != FLOW_INTERRUPTED && (status != FLOW_OK || element.count > 0);
+    if (status != FLOW_INTERRUPTED) status = FLOW_OK;
+    flow_element_clear(&element);
+  } else {
+    count = iterator->to_skip < good ? iterator->to_skip : good;
+    status = flow_cursor_skip(iterator->top, count, &skipped);
+  }
+  iterator->to_skip -= skipped;
+  *ended = skipped < count;
+  return status;
+}
 
 /* The next element, by the thread that runs the first cursor. After a restore, or a skip, `to_skip` elements are left out first. If the
  * data ends before, `delivered` is corrected to what there was. An element that failed counts as delivered: a restored pass goes on
@@ -191,17 +242,20 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
 {
   if (!iterator->top) FLOW_TRY(flow_cursor_new(iterator, iterator->dataset, 0, &iterator->top));
   while (iterator->to_skip > 0) {
-    int64_t skipped;
-    flow_status status = flow_cursor_skip(iterator->top, iterator->to_skip, &skipped);
-    iterator->to_skip -= skipped;
-    if (status != FLOW_OK) return status;
-    if (iterator->to_skip > 0) {
+    int ended;
+    FLOW_TRY(pass_over(iterator, &ended));
+    if (ended) {
       iterator->delivered -= iterator->to_skip;
       iterator->to_skip = 0;
       return FLOW_OK;                    /* the end */
     }
   }
   flow_status status = flow_cursor_pull(iterator->top, out);
+  if (status != FLOW_OK && status != FLOW_INTERRUPTED) {
+    flow_failure kept = { 0 };
+    flow_failure_take(&kept, status);
+    if (note_failed(iterator, iterator->delivered, 1) != FLOW_OK) flow_failure_raise(&kept);
+  }
   iterator->delivered += status != FLOW_OK ? status != FLOW_INTERRUPTED : out->count > 0;
   return status;
 }
@@ -235,8 +289,8 @@ flow_status flow_iterator_skip(flow_iterator *iterator, double count)
 
 /* ---- positions ---------------------------------------------------------------------------------------------------------------- */
 
-/* A text: version, the pipeline's identity, elements delivered, and the seed and number of each draw. Returns its length as snprintf
- * does. */
+/* A text: version, the pipeline's identity, elements delivered, the seed and number of each draw, and the first and the number of each run
+ * of elements that failed. Returns its length as snprintf does. */
 int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);
@@ -247,24 +301,26 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
     const flow_draw_record *record = &iterator->draws[i];
     flow_text_add(&out, " %" PRIx64 ",%" PRIx64 ",%" PRId64, record->seed[0], record->seed[1], record->first);
   }
+  for (int i = 0; i < iterator->failed_count; i++)
+    flow_text_add(&out, " failed %" PRId64 "+%" PRId64, iterator->failed[i].first, iterator->failed[i].count);
   return out.length;
 }
 
 /* What is done with the draws of a position. */
 typedef enum reading { CHECK, GO_ON, ALIGN } reading;
 
-/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save
- * writes. Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and
+/* Reads the draws after the header: to go on with that pass, or for the passes after it. Returns the rest of the text; NULL if it is not
+ * what save writes. Purposes: CHECK reads and changes nothing. GO_ON is for a restored pass: it draws the same numbers, and
  * datasets count at least as far. ALIGN is for a later pass of another process: datasets get the seeds and counters of
  * the saved one. With CHECK first and one of the others after it, a text that is damaged changes nothing. */
-static int read_draws(flow_iterator *iterator, const char *text, reading purpose)
+static const char *read_draws(flow_iterator *iterator, const char *text, reading purpose)
 {
   for (int i = 0; i < iterator->draw_count; i++) {
     flow_draw_record *record = &iterator->draws[i];
     uint64_t seed[2];
     int64_t first;
     int length = 0;
-    if (sscanf(text, " %" SCNx64 ",%" SCNx64 ",%" SCNd64 "%n", &seed[0], &seed[1], &first, &length) != 3 || first < 0) return 0;
+    if (sscanf(text, " %" SCNx64 ",%" SCNx64 ",%" SCNd64 "%n", &seed[0], &seed[1], &first, &length) != 3 || first < 0) return NULL;
     text += length;
     if (purpose == CHECK) continue;
     record->seed[0] = seed[0];
@@ -276,7 +332,19 @@ static int read_draws(flow_iterator *iterator, const char *text, reading purpose
     memcpy(record->dataset->seed, seed, sizeof seed);
     atomic_store(&record->dataset->draws, first);
   }
-  return text[strspn(text, " \n")] == '\0';
+  return text;
+}
+
+/* Reads what is after the draws, in order; into: NULL, or the iterator that gets it. FLOW_CORRUPT_DATA if it is not what save writes. */
+static flow_status read_failed(const char *text, flow_iterator *into)
+{
+  int64_t first, count, end = 0;
+  for (int length = 0; sscanf(text, " failed %" SCNd64 "+%" SCNd64 "%n", &first, &count, &length) == 2; text += length) {
+    if (first < end || count < 1 || count > INT64_MAX - first) break;
+    end = first + count;
+    if (into) FLOW_TRY(note_failed(into, first, count));
+  }
+  return text[strspn(text, " \n")] == '\0' ? FLOW_OK : flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
 }
 
 /* What the header of a saved position says. */
@@ -297,7 +365,8 @@ static flow_status read_position(flow_iterator *iterator, const char *text, posi
   out->draws = text + length;
   if (count != iterator->draw_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
-  return read_draws(iterator, out->draws, CHECK) ? FLOW_OK : flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
+  const char *rest = read_draws(iterator, out->draws, CHECK);
+  return rest ? read_failed(rest, NULL) : flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
 }
 
 /* For a pass that begins later in another process: datasets get the seeds and numbers of the saved pass, this iterator's
@@ -319,7 +388,9 @@ flow_status flow_iterator_restore(flow_iterator *iterator, const char *text)
   if (found.identity != iterator->dataset->identity)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
   close_cursors(iterator);
-  read_draws(iterator, found.draws, GO_ON);
+  const char *rest = read_draws(iterator, found.draws, GO_ON);
+  iterator->failed_count = 0;
+  FLOW_TRY(read_failed(rest, iterator));
   iterator->peeks = 0;      /* it goes on with a pass that was counted when it drew */
   iterator->delivered = iterator->to_skip = found.delivered;
   return FLOW_OK;

@@ -33,6 +33,11 @@ typedef struct flow_draw_record {
   int           frozen;
 } flow_draw_record;
 
+/* Elements first .. first + count - 1 of the pass failed. */
+typedef struct flow_failed_elements {
+  int64_t first, count;
+} flow_failed_elements;
+
 /* A pass. `cancelled` and `generation` are atomic, the counters in `stages` as well; `draws` and `gates` are guarded by
  * `lock`. Where a pump runs the pass (generator.c), its thread changes `top`, delivered and to_skip, and the caller
  * waits at the pump's gate meanwhile; all else belongs to the one thread that calls the iterator. */
@@ -41,6 +46,8 @@ struct flow_iterator {
   flow_dataset        *dataset;
   flow_cursor         *top;              /* NULL before the first element */
   int64_t              delivered, to_skip;      /* elements after the position; of these, this many are still to be left out */
+  flow_failed_elements *failed;                 /* among those that were delivered, in order */
+  int failed_count, failed_capacity;
   pthread_mutex_t      lock;             /* of draws and gates, which worker threads may need */
   flow_draw_record    *draws;            /* of the random datasets that the pass consists of, each once */
   int                  draw_count, draw_capacity;
