@@ -166,30 +166,53 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
   return status;
 }
 
+/* current + value in the dtype of a sum of both; floats are added to integers in float64, which holds counts that float32 does not. A
+ * failure names the variable. */
+static flow_status sum_with(flow_context *context, const flow_variable *variable, flow_tensor *current, flow_tensor *value,
+                            flow_tensor **out)
+{
+  static const flow_attributes wide = { .cast = { FLOW_FLOAT64 } };
+  flow_tensor *cast = NULL;
+  flow_status status = FLOW_OK;
+  if (!flow_dtype_is_float(current->dtype) && flow_dtype_is_float(value->dtype))
+    status = flow_apply1(context, FLOW_OP_cast, value, NULL, NULL, &wide, &cast);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_add, current, cast ? cast : value, NULL, NULL, out);
+  flow_tensor_release(cast);
+  return status == FLOW_OK ? status : fail_to_fit(status, variable, value);
+}
+
+/* In place; a value of another dtype is added first and the sum is converted, as in a trace: 5 + -1.7 is 3 in an int64. */
+static flow_status add_now(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_concrete("assigned value", value));
+  if (value->dtype != variable->tensor->dtype) {
+    flow_tensor *sum;
+    FLOW_TRY(sum_with(context, variable, variable->tensor, value, &sum));
+    flow_status status = flow_variable_assign(context, variable, sum);
+    flow_tensor_release(sum);
+    return status;
+  }
+  flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);
+  if (added != FLOW_OK) return fail_to_fit(added, variable, value);
+  variable->version++;
+  return FLOW_OK;
+}
+
 /* What each replica adds to a variable whose kind is a sum counts. */
 flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_NEED(context, variable, value);
   FLOW_TRY(flow_check_variable("assign_add", variable));
   FLOW_TRY(flow_check_tensor("flow_variable_assign_add: value", value));
-  if (!flow_context_trace(context)) {
-    FLOW_TRY(flow_check_concrete("assigned value", value));
-    flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);
-    if (added != FLOW_OK) return fail_to_fit(added, variable, value);
-    variable->version++;
-    return FLOW_OK;
-  }
-  flow_tensor *current, *sum = NULL, *cast = NULL, *total = NULL;
+  if (!flow_context_trace(context)) return add_now(context, variable, value);
+  flow_tensor *current, *sum = NULL, *total = NULL;
   FLOW_TRY(read_as_it_is(context, variable, &current));
   flow_status status = FLOW_OK;
   if (variable->sync == FLOW_SUM_ON_READ) status = flow_sum_over_replicas(context, value, &total);
   else total = flow_tensor_retain(value);
-  if (status == FLOW_OK)
-    status = flow_apply1(context, FLOW_OP_cast, total, NULL, NULL, &(flow_attributes){ .cast = { variable->tensor->dtype } }, &cast);
-  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_add, current, cast, NULL, NULL, &sum);
+  if (status == FLOW_OK) status = sum_with(context, variable, current, total, &sum);
   if (status == FLOW_OK) status = flow_variable_assign(context, variable, sum);
   flow_tensor_release(total);
-  flow_tensor_release(cast);
   flow_tensor_release(sum);
   flow_tensor_release(current);
   return status;

@@ -66,6 +66,25 @@ describe("flow.Variable", function()
     assert.equal(1, count:item())
   end)
 
+  it("adds a value of another dtype first and converts the sum, eagerly and in traces", function()
+    local dtypes = { "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "bool" }
+    for _, dtype in ipairs(dtypes) do
+      for _, other in ipairs(dtypes) do
+        local start = flow.tensor({ 5, 7, 100, 1 }, { dtype = dtype })
+        local eager, traced = flow.Variable(start), flow.Variable(start)
+        local x = flow.tensor({ -1.7, 2.6, 0.3, -9 }):to(other)
+        eager:assign_add(x)
+        flow.fn(function(value)
+          traced:assign_add(value)
+          return value
+        end)(x)
+        assert.same(eager:totable(), traced:totable(), dtype .. " + " .. other)
+      end
+    end
+    local count = flow.Variable(flow.tensor({ 5, 16777217 }, { dtype = "int64" }))
+    assert.same({ 3, 16777218 }, count:assign_add({ -1.7, 1 }):totable())
+  end)
+
   it("reads in arithmetic and tensor methods", function()
     local v = flow.Variable { 1, 4 }
     assert.same({ 2, 8 }, (v * 2):totable())
