@@ -6,6 +6,7 @@
 
 local errors = {
   namespaces = setmetatable({}, { __mode = "k" }),      -- modules and classes, with their titles
+  ops = setmetatable({}, { __mode = "k" }),             -- functions that compute ops, with the names that users call: "flow.exp"
 }
 
 local home = "@" .. (debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./")
@@ -16,15 +17,17 @@ function errors.is_ours(source)
   return source:sub(1, #home) == home or source:sub(1, 6) == "=[flow"
 end
 
--- The innermost frame outside lua/flow as "file:line" (nil: none, as in a bare C host), or the tail call in its place.
+-- The innermost frame outside lua/flow as "file:line" (nil: none, as in a bare C host), or the tail call in its place; and the name of the
+-- op that was called there, if it was one: several may be at work, one inside of the other.
 function errors.position()
-  local level = 2
+  local level, op = 2, nil
   while true do
-    local info = debug.getinfo(level, "Sl")
-    if not info then return nil end
+    local info = debug.getinfo(level, "Slf")
+    if not info then return nil, op end
+    op = errors.ops[info.func] or op
     if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
       local loaded, tail_calls = pcall(require, "flow.errors.tail_calls")      -- fails where no more files can be opened
-      return loaded and tail_calls.position(level) or info.short_src .. ":" .. info.currentline
+      return loaded and tail_calls.position(level) or info.short_src .. ":" .. info.currentline, op
     end
     level = level + 1
   end
@@ -54,7 +57,8 @@ local function formatted(text, values, count)
   return text:format(unpack(values, 1, count))
 end
 
--- Text, formatted with the further arguments if there are any, with the caller's line in front.
+-- Text, formatted with the further arguments if there are any, with the caller's line in front. A text that begins with an op, as in
+-- "flow.mean: ", gets the name of the one that was called: flow.var is made of others.
 function errors.text(text, ...)
   local count = select("#", ...)
   if count > 0 then
@@ -64,7 +68,8 @@ function errors.text(text, ...)
     end
     text = formatted(text, values, count)
   end
-  local position = errors.position()
+  local position, op = errors.position()
+  if op then text = text:gsub("^flow%.[%w_]+: ", function() return op .. ": " end) end
   return position and position .. ": " .. text or text
 end
 

@@ -113,18 +113,27 @@ local known = {}      -- functions that are ops
 
 -- Whether a function is an op: given symbolic tensors, it calls nothing but their __apply.
 function define.is_op(f) return known[f] == true end
-function define.mark(op) known[op] = true end
+-- f: what computes it. name: for messages.
+function define.mark(op, f, name) known[op], errors.ops[f] = true, name end
+
+local function all(...) return ... end
+
+-- The same as f, in a frame of its own, so that messages name it (errors.ops) when f ends in a call of another op.
+function define.framed(f)
+  return function(...) return all(f(...)) end
+end
 
 -- Makes f an op under its names: functions of ops, methods of tensors. What it takes says the text above (signature.takes), or the names
 -- of its parameters.
 local function define_named(ops, checked, f, ...)
   local text, first = signature.pop(), (...)
   local entry = signature.entry("flow." .. first, f, text)
-  local op
+  local op, count = nil, debug.getinfo(f, "u").nparams
+  if checked then f = define.framed(f) end
   if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text), checked)
-  else op = PLAIN[debug.getinfo(f, "u").nparams](f, entry) end
+  else op = PLAIN[count](f, entry) end
   signature.register(op, entry)
-  known[op] = true
+  define.mark(op, f, entry.title)
   for _, name in ipairs { ... } do
     ops[name] = op
     native.methods[name] = signature.register(method(op, name), signature.method_of(entry, "tensor:" .. name))
@@ -152,7 +161,7 @@ function define.variadic(ops, f, name)
     return by_position(op, x, ...)
   end
   ops[name] = signature.register(op, entry)
-  known[op] = true
+  define.mark(op, f, entry.title)
   native.methods[name] = signature.register(function(x, ...)
     if not is_tensor(x) then not_a_tensor(name, x) end
     return op(x, ...)
@@ -181,7 +190,7 @@ function define.of_any(ops, f, name)
     return by_position(op, ...)
   end
   ops[name] = signature.register(op, entry)
-  known[op] = true
+  define.mark(op, f, entry.title)
 end
 
 -- A method of tensors that is not a function of flow.

@@ -27,6 +27,7 @@ end
 -- The same as define of a function with more parameters, all of which its text names.
 function tools.define_long(f, name)
   local entry = signature.entry("flow." .. name, f, signature.pop())
+  f = define_op.framed(f)
   local function op(...)
     if signature.namespaces[(...)] then signature.refuse(entry, nil, (...)) end
     for i = 1, select("#", ...) do
@@ -37,7 +38,7 @@ function tools.define_long(f, name)
     return f(signature.read(entry, ...))
   end
   ops[name] = signature.register(op, entry)
-  define_op.mark(op)
+  define_op.mark(op, f, entry.title)
 end
 
 -- An operand as a tensor; `like` is the dtype of numbers (nil: float32).
