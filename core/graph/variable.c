@@ -1,6 +1,8 @@
 /* variable.c: variables and their versions within a trace. Reading and assigning are ops: autodiff/variable_ops.c. See variable.h. */
 #include "graph/variable.h"
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/need.h"
 #include "tensor/caller_number.h"
@@ -46,6 +48,22 @@ flow_status flow_variable_over(flow_tensor *storage, const char *name, int train
   variable->sync = sync;
   *out = variable;
   return FLOW_OK;
+}
+
+flow_status flow_variable_named(flow_tensor *storage, int trainable, int sync, flow_variable **out, const char *format, ...)
+{
+  va_list arguments;
+  void *name;
+  va_start(arguments, format);
+  int length = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  FLOW_TRY(flow_alloc((size_t)length + 1, &name));
+  va_start(arguments, format);
+  vsnprintf(name, (size_t)length + 1, format, arguments);
+  va_end(arguments);
+  flow_status status = flow_variable_over(storage, name, trainable, sync, out);
+  flow_free(name);
+  return status;
 }
 
 /* Counts are atomic, since several threads may hold references; all else of a variable is for one thread at a time. */

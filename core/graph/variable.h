@@ -21,6 +21,9 @@ struct flow_variable {
 
 /* A variable whose memory is `storage` itself (contiguous), not a copy of it. New reference. */
 flow_status flow_variable_over(flow_tensor *storage, const char *name, int trainable, int sync, flow_variable **out);
+/* The same with a formatted name, of any length. */
+flow_status flow_variable_named(flow_tensor *storage, int trainable, int sync, flow_variable **out, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
 /* In a trace: what reading yields from now on is a copy of `value`. */

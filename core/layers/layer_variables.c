@@ -6,7 +6,6 @@
  * flow_layer_make releases what was made. */
 #include "layers/layer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "graph/context.h"
@@ -94,11 +93,9 @@ flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index
                              flow_tensor *initial, int trainable)
 {
   flow_tensor *placed = NULL;
-  char name[256];
-  snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
   FLOW_TRY(flow_tensor_at(initial, flow_context_place(context), &placed));
-  flow_status status = flow_variable_over(placed, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
-                                          &layer->variables[index]);
+  flow_status status = flow_variable_named(placed, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
+                                           &layer->variables[index], "%s/%s", layer->name, suffix);
   flow_tensor_release(placed);
   FLOW_TRY(status);
   layer->regularizers[index] = beside(layer, initializer, "_regularizer");

@@ -1,11 +1,10 @@
 /* normalization.c: Normalization: (x - mean) / standard deviation with a mean and a variance that are given, or that adapt()
  * takes from data and the layer keeps as variables. Each position of the axes `axis` has its own; an empty list: one for all.
  * invert = true undoes it: x * standard deviation + mean. */
+#include "graph/variable.h"
 #include "layers/express.h"
 #include "layers/layer.h"
 #include "tensor/axis.h"
-
-#include <stdio.h>
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -60,10 +59,8 @@ static flow_status kept_axes(const flow_layer *layer, const flow_signature *inpu
 static flow_status add_count(flow_layer *layer)
 {
   flow_tensor *zero;
-  char name[256];
-  snprintf(name, sizeof name, "%s/count", layer->name);
   FLOW_TRY(flow_tensor_new(FLOW_INT32, 0, NULL, &zero));
-  flow_status status = flow_variable_new(zero, name, 0, FLOW_MIRRORED, &layer->variables[COUNT]);
+  flow_status status = flow_variable_named(zero, 0, FLOW_MIRRORED, &layer->variables[COUNT], "%s/count", layer->name);
   flow_tensor_release(zero);
   layer->variable_count += status == FLOW_OK;
   return status;

@@ -7,7 +7,6 @@
  * flow_steps_end. */
 #include "layers/recurrent_steps.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "autodiff/apply.h"
@@ -110,14 +109,12 @@ static flow_status check_kept(const flow_layer *layer, int64_t rows)
 /* Makes those of a stateful layer, zeros, with its first call. */
 static flow_status make_kept(flow_context *context, flow_layer *layer, int count, int rank, const int64_t *dims)
 {
-  char name[256];
-  snprintf(name, sizeof name, "%s/rnn_state", layer->name);
   for (int i = 0; i < count; i++) {
     flow_tensor *zeros, *placed = NULL;
     if (layer->states[i]) continue; /* also where an earlier call made the first one and had no memory for the second */
     FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, dims, &zeros));
     flow_status status = flow_tensor_at(zeros, flow_context_place(context), &placed);
-    if (status == FLOW_OK) status = flow_variable_over(placed, name, 0, FLOW_MIRRORED, &layer->states[i]);
+    if (status == FLOW_OK) status = flow_variable_named(placed, 0, FLOW_MIRRORED, &layer->states[i], "%s/rnn_state", layer->name);
     flow_tensor_release(placed);
     flow_tensor_release(zeros);
     FLOW_TRY(status);

@@ -7,7 +7,6 @@
 #include "base/need.h"
 #include "train/optimizers/parameters.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -98,11 +97,9 @@ static flow_status fail_unknown(const char *name)
  * reference. */
 flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out)
 {
-  char name[160];
   flow_tensor *tensor;
-  snprintf(name, sizeof name, "%s/%s", optimizer, suffix);
   FLOW_TRY(flow_tensor_scalar(dtype, value, &tensor));
-  flow_status status = flow_variable_new(tensor, name, 0, FLOW_MIRRORED, out);
+  flow_status status = flow_variable_named(tensor, 0, FLOW_MIRRORED, out, "%s/%s", optimizer, suffix);
   flow_tensor_release(tensor);
   return status;
 }

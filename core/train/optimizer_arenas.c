@@ -2,7 +2,6 @@
  * arena is made for the variables that the first update, or a later one, brings for the first time; which they are, and their order,
  * never changes after that, so that a trace may hold handles into it. Flat tensors make an update of a thousand variables as few passes
  * over memory as that of one. */
-#include <stdio.h>
 #include <string.h>
 
 #include "tensor/place.h"
@@ -57,15 +56,14 @@ static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const in
   return flow_tensor_view(flat, rank, shape, strides, offset, out);
 }
 
-/* A variable whose storage is such a part. FLOW_MIRRORED: each replica keeps its copy, and updates are the same on all. */
-static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *what,
-                                 flow_variable **out)
+/* A variable whose storage is such a part, named owner/of_what, or owner/what where `of` is empty. FLOW_MIRRORED: each replica keeps its
+ * copy, and updates are the same on all. */
+static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *of,
+                                 const char *what, flow_variable **out)
 {
-  char name[200];
   flow_tensor *part;
-  snprintf(name, sizeof name, "%s/%s", owner, what);
   FLOW_TRY(part_of(flat, offset, rank, shape, &part));
-  flow_status status = flow_variable_over(part, name, 0, FLOW_MIRRORED, out);
+  flow_status status = flow_variable_named(part, 0, FLOW_MIRRORED, out, "%s/%s%s%s", owner, of, *of ? "_" : "", what);
   flow_tensor_release(part);
   return status;
 }
@@ -144,10 +142,8 @@ static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
   for (int i = 0; i < a->count && status == FLOW_OK; i++) {
     const flow_variable *variable = a->variables[i];
     for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) {
-      char what[160];
-      snprintf(what, sizeof what, "%s_%s", variable->name, optimizer->slot_names[s]);
-      status = variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, what,
-                             &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]);
+      status = variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, variable->name,
+                             optimizer->slot_names[s], &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]);
     }
   }
   for (int k = first; k < end && status != FLOW_OK; k++) flow_variable_release(optimizer->slot_variables[k]);
@@ -272,9 +268,9 @@ flow_status flow_optimizer_run(flow_optimizer *optimizer, const arena *home, int
   FLOW_TRY(flow_grow(&optimizer->runs, sizeof(run), optimizer->run_count + 1, &optimizer->run_capacity));
   run r = { .home = home, .first = first, .count = count };
   int64_t offset = home->offsets[first], size[1] = { home->offsets[first + count] - offset };
-  flow_status status = variable_over(home->variables[first]->tensor, 0, 1, size, optimizer->name, "parameters", &r.parameters);
+  flow_status status = variable_over(home->variables[first]->tensor, 0, 1, size, optimizer->name, "", "parameters", &r.parameters);
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, optimizer->slot_names[s], &r.slots[s]);
+    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, "", optimizer->slot_names[s], &r.slots[s]);
   if (status != FLOW_OK) {
     flow_run_release(&r);
     return status;
