@@ -172,7 +172,8 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
 
 /* Makes an arena for variables that have none here. Nothing moves before everything is there. Order: everything that may fail for lack
  * of memory first, then variables move into their homes one after the other, each old storage being freed at once. Variables that
- * another optimizer has adopted stay where they are: only their slots are here. */
+ * another optimizer has adopted stay where they are: only their slots are here. If a device fails in the middle, those that moved stay
+ * where they are now, adopted by nobody, and the optimizer is as before. */
 static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   arena *a;
@@ -185,6 +186,7 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
     return status;
   }
   flow_tensor **parts = block;
+  int slot_count = optimizer->slot_count;
   status = make_homes(a, parts);
   if (status == FLOW_OK) status = add_slot_variables(optimizer, a);
   for (int i = 0; i < count; i++) {
@@ -195,9 +197,15 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
     }
     flow_tensor_release(parts[i]);
   }
+  if (status == FLOW_OK) {
+    optimizer->arenas[optimizer->arena_count++] = a;
+  } else {
+    for (int i = 0; i < count; i++)
+      if (parts[i]) a->variables[i]->adopted = 0;
+    while (optimizer->slot_count > slot_count) flow_variable_release(optimizer->slot_variables[--optimizer->slot_count]);
+    flow_arena_release(a);
+  }
   flow_free(block);
-  if (status == FLOW_OK) optimizer->arenas[optimizer->arena_count++] = a;
-  else flow_arena_release(a);
   return status;
 }
 

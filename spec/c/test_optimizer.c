@@ -84,6 +84,28 @@ static void test_adoption(void **state)
   EXPECT(a->tensor, 1, 2, 3);
 }
 
+/* As when a device fails while variables move: the first one has moved then. */
+static void test_adoption_that_fails(void **state)
+{
+  (void)state;
+  flow_variable *v[3] = { variable_of(VECTOR(1, 2), "a"), variable_of(VECTOR(3), "b"), variable_of(VECTOR(4), "c") };
+  flow_optimizer *adam = optimizer_of("Adam");
+  OK(flow_optimizer_build(adam, &v[2], 1));
+  flow_tensor *own = v[1]->tensor, unreadable = *own;
+  unreadable.storage = NULL;
+  v[1]->tensor = &unreadable;
+  FAILS(flow_optimizer_build(adam, v, 3), FLOW_INVALID_STATE, "");
+  v[1]->tensor = own;
+  assert_int_equal(flow_optimizer_slot_count(adam), 2);
+  EXPECT(v[0]->tensor, 1, 2);
+  OK(flow_optimizer_build(adam, v, 3));
+  assert_int_equal(flow_optimizer_slot_count(adam), 6);
+  assert_ptr_equal(v[0]->tensor->storage, v[1]->tensor->storage);
+  EXPECT(v[0]->tensor, 1, 2);
+  EXPECT(v[1]->tensor, 3);
+  assert_string_equal(flow_variable_name(flow_optimizer_slot(adam, 2)), "adam/a_momentum");
+}
+
 /* A second optimizer over the same variables still updates them in one run: they are side by side, whoever owns them. */
 static void test_a_second_optimizer_has_one_run(void **state)
 {
@@ -353,6 +375,7 @@ int main(void)
     GRAPH_TEST(test_eager_and_traced_adam),
     GRAPH_TEST(test_eager_and_traced_others),
     GRAPH_TEST(test_adoption),
+    GRAPH_TEST(test_adoption_that_fails),
     GRAPH_TEST(test_config_out_of_memory),
     GRAPH_TEST(test_a_second_optimizer_has_one_run),
     GRAPH_TEST(test_gaps),
