@@ -90,6 +90,7 @@ int flow_part_outputs(const flow_model_part *part)
 {
   if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
   if (part->kind == FLOW_PART_LAYER || part->kind == FLOW_PART_WRAPPER) return flow_wrapper_outputs(part);
+  if (part->kind == FLOW_PART_SEQUENTIAL && part->part_count > 0) return flow_part_outputs(&part->parts[part->part_count - 1]);
   return part->kind == FLOW_PART_FUNCTIONAL ? flow_file_end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
@@ -369,12 +370,15 @@ flow_status flow_part_expand(flow_model_program *program, const flow_model_part 
   if (part->kind == FLOW_PART_SEQUENTIAL) {
     if (count != 1) return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs", part->name, count);
     outputs[0] = inputs[0];
-    for (int i = 0; i < part->part_count; i++) {
-      int value = outputs[0];
+    for (int i = 0; i < part->part_count; i++) {      /* all outputs of a part go to the next one, as in Keras */
+      int values[FLOW_MODEL_MOST_TENSORS], next_count = flow_part_outputs(&part->parts[i]);
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
-      if (flow_part_outputs(&part->parts[i]) != 1)
-        return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" has a part with several outputs", part->name);
-      FLOW_TRY(flow_part_expand(program, &part->parts[i], &value, 1, depth + 1, outputs));
+      if (next_count < 1 || next_count > FLOW_MODEL_MOST_TENSORS)
+        return flow_fail(FLOW_UNSUPPORTED, "the part \"%s\" has %d outputs, 1 to %d are possible", part->parts[i].name, next_count,
+                         FLOW_MODEL_MOST_TENSORS);
+      memcpy(values, outputs, sizeof(int) * (size_t)count);
+      FLOW_TRY(flow_part_expand(program, &part->parts[i], values, count, depth + 1, outputs));
+      count = next_count;
     }
     return FLOW_OK;
   }
