@@ -61,19 +61,27 @@ local function drop_results(server, scope)
   end
 end
 
--- Workers that were in the phase of a scope that ends now go on with the variables that it has left: they take these, and say so, before
--- the chief's next values are there (answers.settled).
-local function let_leave(server, scope)
-  for peer, phase in pairs(scope.reached) do
-    if phase == scope.phase and not peer.chief then server.leaving[peer] = true end
+-- Workers of a scope of which a phase ends now go on with the variables that it has left: they take these, and say so, before the chief's
+-- next values are there (answers.settled). Also those that have not come to the phase yet, which find that it is over. server.leaving: since
+-- when, by peer.
+local function let_leave(server, peers)
+  for peer in pairs(peers) do
+    if not peer.chief and not peer.is_late then server.leaving[peer] = os.time() end
   end
+end
+
+-- The workers that are here, whether they have come to a scope or not.
+local function workers_here(server)
+  local found = {}
+  for _, peer in pairs(server.peers) do found[peer] = (peer.name or ""):find("^worker:") and not peer.left or nil end
+  return found
 end
 
 -- A new phase: `count` items, -1: as many as there are until somebody says that there are no more. info: for all workers that take part,
 -- bytes too. settles: workers go on by themselves after the phase before.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
-  if message.settles then let_leave(server, scope) end
+  if message.settles and scope.phase > 0 then let_leave(server, workers_here(server)) end
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
@@ -93,7 +101,7 @@ end
 -- The scope is over; result: what its followers learn. Later phases may not come.
 function answers.close(server, _, message)
   local scope = scope_of(server, message.scope)
-  if not scope.closed then let_leave(server, scope) end
+  if not scope.closed then let_leave(server, scope.reached) end
   scope.closed = message.result or ""
   return {}
 end
@@ -155,7 +163,7 @@ end
 function answers.take(server, peer, message, event)
   local scope = scope_of(server, message.scope)
   note_done(scope, peer, message, event)
-  scope.reached[peer] = message.phase
+  scope.reached[peer], peer.is_late = message.phase, nil
   scope.begun[peer.name or peer] = true
   if scope.closed then return { closed = scope.closed } end
   if scope.phase == 0 then return nil end
@@ -193,8 +201,15 @@ function answers.result(server, _, message)
   return { result = found.text }, pieces_of(found.bytes)
 end
 
--- Items that workers have had for more than `limit` seconds go to others as well; a later answer of the late worker is ignored.
+-- Items that workers have had for more than `limit` seconds go to others as well; a later answer of the late worker is ignored. Nor do the
+-- others wait longer for one to take the variables of a phase that has ended.
 function work.reclaim(server, limit)
+  for peer, since in pairs(server.leaving) do
+    if os.time() - since > limit then
+      server.leaving[peer], peer.is_late = nil, true      -- until it asks again
+      log.warning("ps:%d: %s has not come to the end of what was done together for %d s; the others go on", server.index, peer.name, limit)
+    end
+  end
   for _, scope in pairs(server.scopes) do
     for peer, item in pairs(scope.held) do
       if os.time() - scope.since[peer] > limit then
