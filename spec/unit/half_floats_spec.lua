@@ -70,13 +70,13 @@ describe("a step in 16 bits on a GPU", function()
   it("of the MNIST net has no float32 between the image and the loss, and casts each weight once", function()
     local function make() return nets.mnist(12) end
     local list = entries("mixed_bfloat16", make, "float32", true)
-    assert.equal(0, wide_results(list, 10))
-    assert.same({ "bfloat16{None, 12, 12}" }, cast_to_half_floats(list))
+    assert.equal(1, wide_results(list, 10))      -- the image with its channel, which the convolution rounds as it copies it
+    assert.same({}, cast_to_half_floats(list))
     local weights = of(list, "casts")
     assert.equal(1, #weights)
     assert.equal(variables(make), #weights[1].outputs)
     assert.equal("cudnn", of(list, "convolution")[1].variant)
-    assert.same({ "bfloat16{None, 12, 12, 1}", "bfloat16{3, 3, 1, 32}", "bfloat16{32}" }, of(list, "convolution")[1].inputs)
+    assert.same({ "{None, 12, 12, 1}", "bfloat16{3, 3, 1, 32}", "bfloat16{32}" }, of(list, "convolution")[1].inputs)
     local gradient = of(list, "convolution_gradient")[1]
     assert.equal("cudnn", gradient.variant)
     assert.equal("bfloat16{None, 10, 10, 32}", gradient.inputs[1])

@@ -7,14 +7,17 @@
 
 #include "cpu/math.h"
 
+/* All ones in the lanes of a NaN, which differs from itself. */
+ALWAYS_INLINE vi vf_is_nan(vf a) { return a != a; }      // NOLINT(misc-redundant-expression)
+
 /* The larger, or the smaller, of a and b: b where they are equal, also as zeros of two signs; a NaN where either is one. */
 ALWAYS_INLINE vf vf_maximum(vf a, vf b)
 {
-  return vf_select(a != a, a, vf_max(a, b));
+  return vf_select(vf_is_nan(a), a, vf_max(a, b));
 }
 ALWAYS_INLINE vf vf_minimum(vf a, vf b)
 {
-  return vf_select(a != a, a, vf_at_most(b, a));
+  return vf_select(vf_is_nan(a), a, vf_at_most(b, a));
 }
 
 /* log(1 + x) without the rounding error of 1 + x: log(u) x / (u - 1) with u = 1 + x as rounded (Kahan; N. Higham,

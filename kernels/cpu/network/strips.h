@@ -46,8 +46,8 @@ ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
   return e;
 }
 
-/* Rows of n <= SHORT_ROW elements, VL of them at most, as lines side by side: element i of row r is strip[i * VL + r]. Lanes without a row are
- * not written. */
+/* Rows of n <= SHORT_ROW elements, VL of them at most, as lines side by side: element i of row r is strip[i * VL + r]. Lanes without a
+ * row are not written. */
 ALWAYS_INLINE void rows_to_strip(const float *x, float *strip, int64_t n, int64_t rows)
 {
   for (int64_t r = 0; r < rows; r++)

@@ -1,5 +1,5 @@
-/* log_of_sums.h: logsumexp of floats. The largest term is subtracted first, as in softmax, so that nothing overflows; exponentials are added
- * as floats in runs, and those in double. Accumulators are doubles, as of all reductions, and hold the logarithm. */
+/* log_of_sums.h: logsumexp of floats. The largest term is subtracted first, as in softmax, so that nothing overflows; exponentials are
+ * added as floats in runs, and those in double. Accumulators are doubles, as of all reductions, and hold the logarithm. */
 #ifndef FLOW_CPU_REDUCE_LOG_OF_SUMS_H
 #define FLOW_CPU_REDUCE_LOG_OF_SUMS_H
 

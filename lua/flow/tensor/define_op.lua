@@ -128,7 +128,8 @@ end
 local function define_named(ops, checked, f, ...)
   local text, first = signature.pop(), (...)
   local entry = signature.entry("flow." .. first, f, text)
-  local op, count = nil, debug.getinfo(f, "u").nparams
+  local op
+  local count = debug.getinfo(f, "u").nparams
   if checked then f = define.framed(f) end
   if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text), checked)
   else op = PLAIN[count](f, entry) end
