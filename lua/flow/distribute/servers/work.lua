@@ -62,8 +62,8 @@ local function drop_results(server, scope)
 end
 
 -- Workers of a scope of which a phase ends now go on with the variables that it has left: they take these, and say so, before the chief's
--- next values are there (answers.settled). Also those that have not come to the phase yet, which find that it is over. server.leaving: since
--- when, by peer.
+-- next values are there (answers.settled). Also those that have not come to the phase yet, which find that it is over. server.leaving:
+-- since when, by peer.
 local function let_leave(server, peers)
   for peer in pairs(peers) do
     if not peer.chief and not peer.is_late then server.leaving[peer] = os.time() end
