@@ -352,6 +352,25 @@ static flow_status expand_functional(flow_model_program *program, const flow_mod
   return FLOW_OK;
 }
 
+/* The parts of a Sequential one after the other; all outputs of one go to the next, as in Keras. outputs: its input at first. values: room
+ * for FLOW_MODEL_MOST_TENSORS, not on the stack, since models are nested. */
+static flow_status expand_sequential(flow_model_program *program, const flow_model_part *part, int depth, int *values, int *outputs)
+{
+  int count = 1;
+  for (int i = 0; i < part->part_count; i++) {
+    const flow_model_part *next = &part->parts[i];
+    if (next->kind == FLOW_PART_INPUT) continue;
+    int next_count = flow_part_outputs(next);
+    if (next_count < 1 || next_count > FLOW_MODEL_MOST_TENSORS)
+      return flow_fail(FLOW_UNSUPPORTED, "the part \"%s\" has %d outputs, 1 to %d are possible", next->name, next_count,
+                       FLOW_MODEL_MOST_TENSORS);
+    memcpy(values, outputs, sizeof(int) * (size_t)count);
+    FLOW_TRY(flow_part_expand(program, next, values, count, depth + 1, outputs));
+    count = next_count;
+  }
+  return FLOW_OK;
+}
+
 /* Appends the calls that one call of a part consists of; outputs: flow_part_outputs(part) values. It recurses into
  * models in models. `found` exists for the time of this call: values of two calls of one model are not mixed. */
 flow_status flow_part_expand(flow_model_program *program, const flow_model_part *part, const int *inputs, int count, int depth,
@@ -367,22 +386,15 @@ flow_status flow_part_expand(flow_model_program *program, const flow_model_part 
     return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" stands where only layers can be", part->name);
   if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);
   FLOW_TRY(count_call(program, 1));
+  void *block;
   if (part->kind == FLOW_PART_SEQUENTIAL) {
     if (count != 1) return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs", part->name, count);
     outputs[0] = inputs[0];
-    for (int i = 0; i < part->part_count; i++) {      /* all outputs of a part go to the next one, as in Keras */
-      int values[FLOW_MODEL_MOST_TENSORS], next_count = flow_part_outputs(&part->parts[i]);
-      if (part->parts[i].kind == FLOW_PART_INPUT) continue;
-      if (next_count < 1 || next_count > FLOW_MODEL_MOST_TENSORS)
-        return flow_fail(FLOW_UNSUPPORTED, "the part \"%s\" has %d outputs, 1 to %d are possible", part->parts[i].name, next_count,
-                         FLOW_MODEL_MOST_TENSORS);
-      memcpy(values, outputs, sizeof(int) * (size_t)count);
-      FLOW_TRY(flow_part_expand(program, &part->parts[i], values, count, depth + 1, outputs));
-      count = next_count;
-    }
-    return FLOW_OK;
+    FLOW_TRY(flow_alloc_zero(sizeof(int) * FLOW_MODEL_MOST_TENSORS, &block));
+    flow_status status = expand_sequential(program, part, depth, block, outputs);
+    flow_free(block);
+    return status;
   }
-  void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(results) * (size_t)part->part_count, &block));
   results *found = block;
   flow_status status = expand_functional(program, part, inputs, count, depth, found, outputs);
