@@ -5,6 +5,7 @@
 """
 import os
 import random
+import re
 import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -27,6 +28,19 @@ def pattern():
     if random.random() < 0.25:
         found += "|" + random.choice(ATOMS)
     return "(?i)" + found if random.random() < 0.1 else found
+
+
+def nested(depth):
+    """A pattern of groups in groups, of which many match nothing."""
+    ways = []
+    for _ in range(random.choice([1, 1, 2, 3])):
+        way = ""
+        for _ in range(random.choice([0, 1, 1, 2])):
+            inner = nested(depth - 1) if depth and random.random() < 0.6 else None
+            atom = random.choice(["a", "b", "c", "[ab]", "."]) if inner is None else random.choice(["(%s)", "(?:%s)"]) % inner
+            way += atom + random.choice(["", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,3}?", "{2,}"])
+        ways.append(way)
+    return "|".join(ways)
 
 
 def text():
@@ -55,6 +69,18 @@ def regular_expressions(count):
         if len(lua([found, given, replaced])) > 110:
             continue
         yield [found, given, rewrite, everywhere, replaced, matches]
+        count -= 1
+
+
+def groups(count):
+    while count:
+        found, given = nested(2), "".join(random.choice("aaabbbcc\n") for _ in range(random.randint(1, 12)))
+        number = len(re.findall(r"\((?!\?)", found))
+        rewrite = "<" + "|".join("\\%d" % i for i in range(1, min(number, 9) + 1)) + ">"
+        replaced = tf.strings.regex_replace(given, found, rewrite).numpy()
+        if number == 0 or len(lua([found, given, rewrite, replaced])) > 120:
+            continue
+        yield [found, given, rewrite, True, replaced, bool(tf.strings.regex_full_match(given, found).numpy())]
         count -= 1
 
 
@@ -100,6 +126,7 @@ def main(count):
         lines += ["    { %s, %s," % (lua(name), lua(arguments)), "      %s }," % lua(result).replace("}, {", "},\n        {")]
     lines += ["  },", "  regular_expressions = {"]
     lines += ["    %s," % lua(case) for case in regular_expressions(count)]
+    lines += ["    %s," % lua(case) for case in groups(count // 3)]
     lines += ["  },", "}"]
     with open(os.path.join(HERE, "strings.lua"), "w") as file:
         file.write("\n".join(lines) + "\n")

@@ -4,19 +4,19 @@
 --   x* x+ x? x{n} x{n,} x{n,m}, also lazy (x*?), x|y, (x), (?:x), (?P<name>x), (?i) (?s) at the start, ^ $ \A \z
 --
 -- Texts are UTF-8; a byte that is none counts as a character. Of several matches at a place the first way to match counts, as in RE2 and
--- Perl. A match is looked for by trying, which may take long for patterns such as (a*)*b: after LEAST_STEPS tries, and STEPS_A_BYTE
--- more for each byte of the text, it is an error. The steps of all matches in a text are counted together.
+-- Perl. They are found by regex_machine.lua, whose work for one match is in proportion to the text. The work of all matches in a text is
+-- counted together: it is an error after MOST_STEPS.
 --
 --   local find = regex.compile("(a+)b")      local first, last, groups = find("xaab", 1)      groups[1] = { first, last }
 
 local errors = require "flow.errors"
+local machine = require "flow.tensor.text.regex_machine"
 
 local raise = errors.raise
 local byte, sub = string.byte, string.sub
 local regex = {}
 
--- LEAST_STEPS take about a second.
-local LEAST_STEPS, STEPS_A_BYTE = 4e6, 100
+local MOST_STEPS = 1e9      -- half a minute: that of matches each of which looks ahead to the end of the text
 
 ---- characters -------------------------------------------------------------------------------------------------------------
 
@@ -258,171 +258,41 @@ function Parser:alternatives()
   return #list == 1 and list[1] or list
 end
 
----- trees to functions -------------------------------------------------------------------------------------------------------
-
--- A matcher is f(at) -> the position after the match of all that is left, or nil. state: { text =, groups =, steps = }.
-
-local MAKE = {}
-local function make(node, state, after) return MAKE[node.kind](node, state, after) end
-
-local function count_steps(state, count)
-  state.steps = state.steps + count
-  if state.steps > state.most then raise("the regular expression %q takes too long on a text of %d bytes", state.pattern, #state.text) end
-end
-
-function MAKE.empty(_, _, after) return after end
-
-function MAKE.set(node, state, after)
-  return function(at)
-    local value, following = character(state.text, at)
-    if value and in_set(node, value) then return after(following) end
-  end
-end
-
-function MAKE.start(_, _, after) return function(at) if at == 1 then return after(at) end end end
-function MAKE.stop(_, state, after) return function(at) if at == #state.text + 1 then return after(at) end end end
+---- what others call ---------------------------------------------------------------------------------------------------------
 
 local WORD = set_of(CLASSES.w)
 local function at_border(text, at)
   local before, here = at > 1 and byte(text, at - 1), byte(text, at)
   return (before and WORD.ascii[before] or false) ~= (here and WORD.ascii[here] or false)
 end
-function MAKE.border(_, state, after) return function(at) if at_border(state.text, at) then return after(at) end end end
-function MAKE.inside(_, state, after) return function(at) if not at_border(state.text, at) then return after(at) end end end
-
-function MAKE.sequence(node, state, after)
-  for i = #node, 1, -1 do after = make(node[i], state, after) end
-  return after
-end
-
-function MAKE.either(node, state, after)
-  local ways = {}
-  for i, way in ipairs(node) do ways[i] = make(way, state, after) end
-  return function(at)
-    count_steps(state, 1)
-    for i = 1, #ways do
-      local stop = ways[i](at)
-      if stop then return stop end
-    end
-  end
-end
-
--- The group's start is set when it begins, and its place only when its end is reached, so that a repeated group has its last turn. Both are
--- put back when what comes after does not fit.
-function MAKE.group(node, state, after)
-  local number = node.number
-  local inner = make(node[1], state, function(at)
-    local before = state.groups[number]
-    state.groups[number] = { state.starts[number], at - 1 }
-    local stop = after(at)
-    if not stop then state.groups[number] = before end
-    return stop
-  end)
-  return function(at)
-    local before = state.starts[number]
-    state.starts[number] = at
-    local stop = inner(at)
-    state.starts[number] = before
-    return stop
-  end
-end
-
--- Of one character: without a call for each.
-local function repeat_set(node, state, after)
-  local set, low, high = node[1], node.low, node.high
-  return function(at)
-    local stops, count, text = { at }, 0, state.text
-    while count < (node.lazy and low or high) do
-      local value, following = character(text, at)
-      if not value or not in_set(set, value) then break end
-      at, count = following, count + 1
-      stops[count + 1] = at
-    end
-    count_steps(state, count / 4)      -- characters take less than tries
-    if count < low then return nil end
-    if node.lazy then
-      while true do
-        count_steps(state, 1)
-        local stop = after(at)
-        if stop or count >= high then return stop end
-        local value, following = character(text, at)
-        if not value or not in_set(set, value) then return nil end
-        at, count = following, count + 1
-      end
-    end
-    for i = count, low, -1 do
-      count_steps(state, 1)
-      local stop = after(stops[i + 1])
-      if stop then return stop end
-    end
-  end
-end
-
-MAKE["repeat"] = function(node, state, after)
-  if node[1].kind == "set" then return repeat_set(node, state, after) end
-  local count, from = 0, nil
-  local one
-  local function try(at)
-    count_steps(state, 1)
-    local now, last = count, from
-    local function more()
-      if now >= node.high or at == last then return nil end      -- what matched nothing is not repeated
-      count, from = now + 1, at
-      local stop = one(at)
-      count, from = now, last
-      return stop
-    end
-    local function enough()
-      if now < node.low and at ~= last then return nil end
-      count, from = 0, nil
-      local stop = after(at)
-      count, from = now, last
-      return stop
-    end
-    if node.lazy then return enough() or more() end
-    return more() or enough()
-  end
-  one = make(node[1], state, try)
-  return try
-end
-
----- what others call ---------------------------------------------------------------------------------------------------------
-
 local compiled, count = {}, 0
+local PLACES = {
+  start = function(_, at) return at == 1 end,
+  stop = function(text, at) return at == #text + 1 end,
+  border = at_border,
+  inside = function(text, at) return not at_border(text, at) end,
+}
+local TOOLS = { character = character, in_set = in_set, places = PLACES }
 
 -- Two results: f(text, from, goes_on) -> first, last, groups of the first match from that position on, or nil, where groups[n] is
 -- { first, last } of group n, or nil, and goes_on says that an earlier match in this text was asked for; and the number of groups.
--- anchored: only a match that begins there and ends at the end of the text.
-function regex.compile(pattern, anchored)
-  local key = (anchored and "=" or "~") .. pattern
+-- anchored: only a match that begins there and ends at the end of the text. wanted: the number of groups that are looked for.
+function regex.compile(pattern, anchored, wanted)
+  wanted = wanted or 0
+  local key = (anchored and "=" or "~") .. wanted .. ":" .. pattern
   if compiled[key] then return compiled[key].find, compiled[key].groups end
   local parser = setmetatable({ text = pattern, at = 1, groups = 0, flags = {} }, Parser)
   local tree = parser:alternatives()
   if parser.at <= #pattern then parser:fail("a parenthesis is not open") end
-  local state = { pattern = pattern, text = "", groups = {}, starts = {}, steps = 0, most = 0 }
-  local match = make(tree, state, function(at) return (not anchored or at == #state.text + 1) and at or nil end)
-  -- A search that is given up leaves counts of repetitions in the matchers, so that these are of no use afterwards.
-  local function found(ok, ...)
-    if ok then return ... end
-    compiled[key] = nil
-    local problem = ...
-    if type(problem) == "string" and problem:find("stack overflow", 1, true) then
-      raise("the regular expression %q repeats too often on a text of %d bytes", pattern, #state.text)
-    end
-    error(problem, 0)
+  local steps, length
+  local function count_steps(more)
+    steps = steps + more
+    if steps > MOST_STEPS then raise("the regular expression %q takes too long on a text of %d bytes", pattern, length) end
   end
+  local search = machine.compile(pattern, tree, math.min(wanted, parser.groups), TOOLS, anchored, count_steps)
   local function find(text, from, goes_on)
-    if not goes_on then state.steps, state.most = 0, LEAST_STEPS + STEPS_A_BYTE * #text end
-    state.text = text
-    local at = from
-    while at <= #text + 1 do
-      state.groups, state.starts = {}, {}
-      local stop = found(pcall(match, at))
-      if stop then return at, stop - 1, state.groups end
-      if anchored then return nil end
-      local _
-      _, at = character(text, at)
-    end
+    steps, length = goes_on and steps or 0, #text
+    return search(text, from)
   end
   count = count + 1
   if count > 64 then compiled, count = {}, 1 end
@@ -432,7 +302,9 @@ end
 
 -- The text with matches replaced by `rewrite`, in which \0 to \9 stand for the match and its groups: all of them, or the first one.
 function regex.replace(text, pattern, rewrite, all)
-  local find, groups = regex.compile(pattern)
+  local wanted = 0
+  for digit in rewrite:gsub("\\\\", ""):gmatch "\\(%d)" do wanted = math.max(wanted, tonumber(digit)) end
+  local find, groups = regex.compile(pattern, false, wanted)
   for digit in rewrite:gsub("\\\\", ""):gmatch "\\(.)" do
     if not tonumber(digit) or tonumber(digit) > groups then
       raise("regex_replace: \\%s in the rewrite %q: the pattern %q has %d groups", digit, rewrite, pattern, groups)
