@@ -80,7 +80,10 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
 const flow_operation *flow_operation_find_formula(const char *class_name);
 const flow_operation *flow_operation_find_array(const char *class_name);
 
-/* operations_movement.c. flow_operation_part: elements first .. end - 1 of an axis. */
+/* operations_movement.c. flow_operation_part: elements first .. end - 1 of an axis. flow_operation_turned: x with the
+ * order of the axes whose bits are set turned round; not that of a batch, since a slice that goes back begins at a number that only a run
+ * knows. */
+flow_tensor *flow_operation_turned(flow_operation_call *call, flow_tensor *x, unsigned turned);
 flow_tensor *flow_operation_part(flow_operation_call *call, flow_tensor *x, int axis, int64_t first, int64_t end);
 flow_tensor *flow_operation_concatenate(flow_operation_call *call);
 flow_tensor *flow_operation_stack(flow_operation_call *call);

@@ -166,24 +166,11 @@ static flow_tensor *norm(flow_operation_call *call)
   return sum ? e_sqrt(E, sum) : NULL;
 }
 
-/* Rows in reverse order by a gather; another axis is brought to the front and back. Its length has to be known, since the positions are
- * a constant. */
 static flow_tensor *flipped(flow_operation_call *call)
 {
-  int axis = call->operation->op, order[FLOW_MAX_RANK];
-  flow_tensor *x = X, *positions = NULL;
-  if (axis >= x->rank) return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "it takes tensors of rank %d or more", axis + 1);
-  int64_t n = known_length(call, x, axis);
-  if (call->e.status != FLOW_OK) return NULL;
-  flow_attributes swap = { .transpose = { .rank = x->rank } };
-  for (int i = 0; i < x->rank; i++) order[i] = i == 0 ? axis : i == axis ? 0 : i;
-  for (int i = 0; i < x->rank; i++) swap.transpose.axes[i] = order[i];
-  flow_status status = flow_tensor_new(FLOW_INT32, 1, &n, &positions);
-  for (int64_t i = 0; i < n && status == FLOW_OK; i++) ((int32_t *)flow_tensor_elements(positions))[i] = (int32_t)(n - 1 - i);
-  positions = flow_express_keep(E, status, positions);
-  if (axis == 0) return flow_express(E, FLOW_OP_gather, x, positions, NULL, NULL);
-  x = flow_express(E, FLOW_OP_gather, flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &swap), positions, NULL, NULL);
-  return flow_express(E, FLOW_OP_transpose, x, NULL, NULL, &swap);
+  int axis = call->operation->op;
+  if (axis >= X->rank) return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "it takes tensors of rank %d or more", axis + 1);
+  return flow_operation_turned(call, X, 1u << axis);
 }
 
 #define RULE(class, rule, known)             { .class_name = #class, .operands = 1, .run = rule, .options = known }

@@ -236,24 +236,29 @@ flow_tensor *flow_operation_squeeze(flow_operation_call *call)
   return reshaped(call, X, rank, dims);
 }
 
-/* A gather with the positions n - 1 .. 0 for each axis that turns; without the option all do. The batch cannot be turned: its positions are
- * not known before a run. */
+flow_tensor *flow_operation_turned(flow_operation_call *call, flow_tensor *x, unsigned turned)
+{
+  flow_attributes attributes = { .slice = { .rank = x->rank } };
+  for (int i = 0; i < x->rank; i++) {
+    int64_t n = turned >> i & 1 ? length(call, x, i) : 0;
+    attributes.slice.begin[i] = n > 1 ? n - 1 : 0;
+    attributes.slice.end[i] = n > 1 ? -1 : INT64_MAX / 2;
+    attributes.slice.step[i] = n > 1 ? -1 : 1;
+  }
+  return flow_express(E, FLOW_OP_slice, x, NULL, NULL, &attributes);
+}
+
+/* Without the option all axes turn. */
 flow_tensor *flow_operation_flip(flow_operation_call *call)
 {
   const flow_json *axis = flow_operation_option(call, "axis"), *entry;
-  int turned[FLOW_MAX_RANK] = { 0 };
-  flow_tensor *x = X;
+  unsigned turned = axis ? 0 : (1u << X->rank) - 1;
   if (flow_json_is(axis, FLOW_JSON_LIST)) {
-    FLOW_JSON_EACH(entry, axis) turned[flow_operation_axis(call, entry, x->rank)] = 1;
+    FLOW_JSON_EACH(entry, axis) turned |= 1u << flow_operation_axis(call, entry, X->rank);
   } else if (axis) {
-    turned[flow_operation_axis(call, axis, x->rank)] = 1;
+    turned |= 1u << flow_operation_axis(call, axis, X->rank);
   }
-  for (int i = 0; x && i < x->rank; i++) {
-    if (axis && !turned[i]) continue;
-    int64_t n = length(call, x, i);
-    x = taken(call, x, i, positions_of(call, n, n - 1, -1, n, 0));
-  }
-  return x;
+  return flow_operation_turned(call, X, turned);
 }
 
 /* Cuts must rise, each from 0 to n. Results go to call->outputs; NULL is returned. A number is that of equal parts; a list has the
@@ -411,59 +416,4 @@ flow_tensor *flow_operation_take(flow_operation_call *call)
       return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "a position is out of range: the axis has %.0f elements", (double)n);
   }
   return taken(call, x, axis, positions);
-}
-
-/* One end of a slice of n elements; n < 0: not known. 0 with the call failed where the value says nothing that can be known. initial: what
- * a missing end stands for, the beginning or the end of the axis. Ends beyond the axis are cut at it, as Python does. */
-static int64_t slice_end(flow_operation_call *call, const flow_json *value, int64_t n, int64_t initial)
-{
-  if (!value || flow_json_is(value, FLOW_JSON_NULL)) return initial;
-  double at = flow_json_is_number(value) ? value->number : (double)NAN; /* a file may hold NaN itself */
-  if (at < 0 && n >= 0) at = at + (double)n < 0 ? 0 : at + (double)n;
-  if (!(at >= 0)) {
-    flow_operation_fail(call, FLOW_UNSUPPORTED, "a slice counts from the end of the batch, or by something that is not a number");
-    return 0;
-  }
-  return at > 0x1p62 || (n >= 0 && at > (double)n) ? initial : (int64_t)at;
-}
-
-/* The key as Keras writes it: a number drops its axis, a slice object keeps it. Axes that are not named stay whole. The axis of the
- * batch takes only slices that count from its start. */
-flow_tensor *flow_operation_item(flow_operation_call *call)
-{
-  const flow_json *key = flow_json_item(call->args, 1);
-  int list = flow_json_is(key, FLOW_JSON_LIST), count = list ? flow_json_count(key) : 1, rank = 0;
-  int64_t dims[FLOW_MAX_RANK];
-  int dropped[FLOW_MAX_RANK] = { 0 };
-  flow_attributes attributes = { .slice = { .rank = X->rank } };
-  if (count > X->rank)
-    return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "%d positions for a tensor of rank %d", count, X->rank);
-  for (int i = 0; i < X->rank; i++) {
-    const flow_json *entry = i >= count ? NULL : list ? flow_json_item(key, i) : key, *config = flow_json_member(entry, "config");
-    int64_t n = X->shape[i], all = n < 0 ? INT64_MAX / 2 : n;
-    if (flow_json_is_number(entry)) {
-      double at = entry->number < 0 && n >= 0 ? entry->number + (double)n : entry->number;
-      if (!(at >= 0 && at < (double)n))
-        return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "position %.0f of axis %d is out of range, or in the batch",
-                                   entry->number, i);
-      attributes.slice.begin[i] = (int64_t)at;
-      attributes.slice.end[i] = (int64_t)at + 1;
-      attributes.slice.step[i] = 1;
-      dropped[i] = 1;
-      continue;
-    }
-    if (entry && !flow_json_is(config, FLOW_JSON_OBJECT))
-      return flow_operation_fail(call, FLOW_UNSUPPORTED, "it takes a part of a tensor in a way that is not supported");
-    const flow_json *step = flow_json_member(config, "step");
-    attributes.slice.begin[i] = slice_end(call, flow_json_member(config, "start"), n, 0);
-    attributes.slice.end[i] = slice_end(call, flow_json_member(config, "stop"), n, all);
-    attributes.slice.step[i] = flow_json_is_number(step) ? whole(step, INT32_MAX) : 1;
-    if (attributes.slice.step[i] < 1) return flow_operation_fail(call, FLOW_UNSUPPORTED, "the step of a slice is below 1");
-    if (attributes.slice.end[i] < attributes.slice.begin[i]) attributes.slice.end[i] = attributes.slice.begin[i];
-  }
-  flow_tensor *x = flow_express(E, FLOW_OP_slice, X, NULL, NULL, &attributes);
-  if (!x) return NULL;
-  for (int i = 0; i < x->rank; i++)
-    if (!dropped[i]) dims[rank++] = x->shape[i];
-  return rank == x->rank ? x : reshaped(call, x, rank, dims);
 }

@@ -184,7 +184,7 @@ FLOW_ONNX_RULE(slice)
     int64_t first = node->attributes.slice.begin[axis], last = node->attributes.slice.end[axis], by = node->attributes.slice.step[axis];
     if (first == 0 && by == 1 && (from->dims[axis] < 0 ? last > INT32_MAX : last >= from->dims[axis])) continue;      /* the whole axis */
     begin[count] = first;
-    end[count] = last;
+    end[count] = by < 0 && last < 0 ? -from->dims[axis] - 1 : last; /* -1 would be the last element */
     step[count] = by;
     axes[count++] = flow_onnx_axis(axis, layout);
   }

@@ -175,9 +175,10 @@ unsigned flow_reduced_axes(const flow_attributes *attributes, int rank)
   return mask;
 }
 
-/* How many elements begin, begin + step, ... below `end` and `dim` there are; step > 0. */
+/* How many elements begin, begin + step, ... there are below `end` and `dim`, or, of steps below 0, above `end`. step is not 0. */
 int64_t flow_slice_length(int64_t dim, int64_t begin, int64_t end, int64_t step)
 {
+  if (step < 0) return begin > end ? (begin - end - 1) / -step + 1 : 0;
   if (end > dim) end = dim;
   return begin < end ? (end - begin - 1) / step + 1 : 0;
 }

@@ -106,8 +106,7 @@ flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
 static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow_tensor **out)
 {
   FLOW_TRY(flow_tensor_new_uninitialized(dtype, 1, &sequence->count, out));
-  char *element = (*out)->data;
-  for (int64_t i = 0; i < sequence->count; i++, element += flow_dtype_size(dtype)) flow_sequence_write(sequence, i, dtype, element);
+  flow_sequence_write(sequence, 0, sequence->count, dtype, (*out)->data);
   return FLOW_OK;
 }
 

@@ -138,6 +138,20 @@ flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
   return FLOW_OK;
 }
 
+/* `element`, of the tensor's dtype, in all of its places; there is one at least. A run of copies doubles until it is worth a call of memcpy
+ * and still fits in the nearest cache. */
+static void fill_packed(flow_tensor *tensor, const void *element)
+{
+  enum { RUN_BYTES = 4096 };
+  size_t size = (size_t)flow_dtype_size(tensor->dtype), bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * size, done = size;
+  memcpy(tensor->data, element, size);
+  for (size_t run; done < bytes; done += run) {
+    run = done < RUN_BYTES ? done : RUN_BYTES;
+    if (run > bytes - done) run = bytes - done;
+    memcpy(tensor->data + done, tensor->data, run);
+  }
+}
+
 /* Writes value, converted to the dtype as flow_convert_from_double does it, to each element; elements between those of a
  * view stay. The source is a tensor of rank 0 on the stack, which broadcasts to any shape. */
 flow_status flow_tensor_fill(flow_tensor *tensor, double value)
@@ -149,6 +163,10 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
   flow_storage_written(tensor->storage);
   uint64_t element;                      /* one element of any dtype */
   flow_convert_from_double(tensor->dtype, &value, &element, 1, 1);
+  if (flow_tensor_is_contiguous(tensor)) {
+    fill_packed(tensor, &element);
+    return FLOW_OK;
+  }
   flow_tensor one = { .dtype = tensor->dtype };
   loop_nest nest = nest_of_copy(tensor, &one);
   run_nest(&nest, 0, tensor->dtype, tensor->data, tensor->dtype, (const char *)&element);

@@ -36,11 +36,38 @@ flow_status flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step,
   return FLOW_OK;
 }
 
-void flow_sequence_write(const flow_sequence *sequence, int64_t i, int dtype, void *element)
+/* An element fits into an int64, but i * by may not: it wraps, and so does the sum, to the right result. */
+static int64_t whole_at(const flow_sequence *sequence, int64_t i)
 {
-  /* The element fits into an int64, but i * by may not: it wraps, and so does the sum, to the right result. */
-  int64_t whole = sequence->whole ? (int64_t)((uint64_t)sequence->first + (uint64_t)i * (uint64_t)sequence->by) : 0;
-  double number = sequence->whole ? (double)whole : sequence->start + (double)i * sequence->step;
-  if (sequence->whole && dtype == FLOW_INT64) flow_convert_from_int64(dtype, &whole, element, 1, 1);
-  else flow_convert_from_double(dtype, &number, element, 1, 1);
+  return (int64_t)((uint64_t)sequence->first + (uint64_t)i * (uint64_t)sequence->by);
+}
+
+static int fits_int32(int64_t x)
+{
+  return x >= INT32_MIN && x <= INT32_MAX;
+}
+
+/* By way of doubles, which saturate as a cast does, unless the integers themselves fit. */
+void flow_sequence_write(const flow_sequence *sequence, int64_t first, int64_t count, int dtype, void *elements)
+{
+  enum { BLOCK = 256 };
+  int64_t wholes[BLOCK];
+  double numbers[BLOCK];
+  char *to = elements;
+  int as_integers = sequence->whole &&
+                    (dtype == FLOW_INT64 ||
+                     (dtype == FLOW_INT32 && fits_int32(whole_at(sequence, first)) && fits_int32(whole_at(sequence, first + count - 1))));
+  for (int64_t done = 0, n; done < count; done += n, to += n * flow_dtype_size(dtype)) {
+    n = count - done < BLOCK ? count - done : BLOCK;
+    for (int64_t i = 0; i < n; i++) wholes[i] = whole_at(sequence, first + done + i);
+    if (as_integers) {
+      flow_convert_from_int64(dtype, wholes, to, 1, n);
+      continue;
+    }
+    if (sequence->whole)
+      for (int64_t i = 0; i < n; i++) numbers[i] = (double)wholes[i];
+    else
+      for (int64_t i = 0; i < n; i++) numbers[i] = sequence->start + (double)(first + done + i) * sequence->step;
+    flow_convert_from_double(dtype, numbers, to, 1, n);
+  }
 }

@@ -15,7 +15,7 @@ typedef struct flow_sequence {
 flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count);
 /* The numbers before stop; step is not 0. FLOW_INVALID_ARGUMENT if there are more than 2^53. */
 flow_status   flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step, flow_sequence *out);
-/* Writes element i, from 0, as one of that dtype. */
-void          flow_sequence_write(const flow_sequence *sequence, int64_t i, int dtype, void *element);
+/* Writes elements first, from 0, to first + count - 1 as packed ones of that dtype. */
+void flow_sequence_write(const flow_sequence *sequence, int64_t first, int64_t count, int dtype, void *elements);
 
 #endif

@@ -121,6 +121,10 @@ add("slice", { { -1, 5, 9 } }, { name = "within rows",
   attributes = { slice = { rank = 3, begin = { 0, 1, 2 }, ["end"] = { ALL, 4, ALL }, step = { 1, 1, 3 } } } })
 add("slice", { { 6, 5, 9 } }, { name = "of rows",
   attributes = { slice = { rank = 3, begin = { 1, 0, 0 }, ["end"] = { 5, ALL, ALL }, step = { 2, 1, 1 } } } })
+add("slice", { { 6, 5, 9 } }, { name = "that goes back",
+  attributes = { slice = { rank = 3, begin = { 5, 4, 8 }, ["end"] = { -1, 0, -1 }, step = { -1, -2, -1 } } } })
+add("slice_gradient", { { 3, 2, 5 } }, { name = "that goes back",
+  attributes = { slice = { rank = 3, begin = { 5, 4, 8 }, ["end"] = { 0, 1, -1 }, step = { -2, -2, -2 }, dims = { 6, 5, 9 } } } })
 add("slice_gradient", { { -1, 3, 3 } }, { attributes = function(rows)
   return { slice = { rank = 3, begin = { 0, 1, 2 }, ["end"] = { ALL, 4, ALL }, step = { 1, 1, 3 }, dims = { rows, 5, 9 } } }
 end })

@@ -133,6 +133,21 @@ describe("indexing", function()
     assert.same({}, a[{ 1, { 3, 2 } }]:totable())
   end)
 
+  it("goes back along an axis by steps below 0", function()
+    assert.same({ { 4, 5, 6 }, { 1, 2, 3 } }, a[{ { -1, 1, -1 } }]:totable())
+    assert.same({ { 3, 2, 1 }, { 6, 5, 4 } }, a[{ {}, { nil, nil, -1 } }]:totable())
+    assert.same({ { 3, 1 }, { 6, 4 } }, a[{ {}, { 3, 1, -2 } }]:totable())
+    assert.same({ 2 }, a[{ 1, { 2, 2, -1 } }]:totable())
+    assert.same({}, a[{ 1, { 1, 2, -1 } }]:totable())
+    assert.same({ 0, 3 }, flow.zeros({ 0, 3 })[{ { nil, nil, -1 } }].shape)
+    local turned = a[{ { -1, 1, -1 } }]      -- a view, as all ranges are
+    turned[1] = 9
+    assert.same({ { 1, 2, 3 }, { 9, 9, 9 } }, a:totable())
+    local v, tape = flow.Variable { 1, 2, 3, 4 }, flow.GradientTape()
+    local y = tape:record(function() return (v[{ { 4, 2, -2 } }] * flow.tensor { 10, 20 }):sum() end)
+    assert.same({ 0, 20, 0, 10 }, tape:gradient(y, v):totable())
+  end)
+
   it("gives views, and assignments write through them", function()
     a[1] = 0
     assert.same({ { 0, 0, 0 }, { 4, 5, 6 } }, a:totable())
@@ -152,8 +167,9 @@ describe("indexing", function()
     assert.equal("the range {1, 5} is out of range: axis 2 has 3 elements", message_of(function() return a[{ 1, { 1, 5 } }] end))
     assert.equal("3 positions for a tensor of rank 2, shape {2, 3}", message_of(function() return a[{ 1, 1, 1 }] end))
     assert.equal("a position is a whole number from 1, got the number 1.5 on axis 1", message_of(function() return a[1.5] end))
-    assert.equal("the step of a range counts forward from 1, got -1 on axis 1: flow.flip(x, axis) turns the order",
-      message_of(function() return a[{ { 1, 2, -1 } }] end))
+    assert.equal("the step of a range is a whole number other than 0, got 0 on axis 1",
+      message_of(function() return a[{ { 1, 2, 0 } }] end))
+    assert.equal("position 4 is out of range: axis 2 has 3 elements", message_of(function() return a[{ 1, { 4, 1, -1 } }] end))
   end)
 end)
 

@@ -18,7 +18,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   if (at->index >= self->base.cardinality) return FLOW_OK;
   int dtype = self->base.spec.components[0].dtype;
   FLOW_TRY(flow_tensor_new_uninitialized(dtype, 0, NULL, &out->tensors[0]));
-  flow_sequence_write(&self->sequence, at->index, dtype, out->tensors[0]->data);
+  flow_sequence_write(&self->sequence, at->index, 1, dtype, out->tensors[0]->data);
   out->count = 1;
   at->index++;
   return FLOW_OK;

@@ -143,7 +143,8 @@ flow_status flow_shape_concat(int op, const flow_attributes *attributes, const f
 }
 
 /* What slice takes out of shape `whole`; serves slice and, for the gradient it gets, slice_gradient. begin and end count from 0; an end
- * beyond the axis means its end. Fills in the rank and the dimensions of *out, not its dtype. */
+ * beyond the axis means its end. A step below 0 goes back from `begin`, which is on the axis, to the element after `end`, which is -1
+ * where the first one is taken, too. Fills in the rank and the dimensions of *out, not its dtype. */
 static flow_status sliced_dims(int op, const flow_attributes *attributes, const flow_signature *whole, flow_signature *out)
 {
   if (attributes->slice.rank != whole->rank) {
@@ -153,9 +154,15 @@ static flow_status sliced_dims(int op, const flow_attributes *attributes, const 
   out->rank = whole->rank;
   for (int i = 0; i < whole->rank; i++) {
     int64_t begin = attributes->slice.begin[i], end = attributes->slice.end[i], step = attributes->slice.step[i];
-    if (begin < 0 || end < 0 || step < 1) {
-      return flow_rule_fail(op, "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0, step from 1", flow_axis_number(i),
-                            (long long)begin, (long long)end, (long long)step);
+    if (begin < 0 || end < (step < 0 ? -1 : 0) || step == 0 || step < -INT32_MAX) {
+      return flow_rule_fail(op,
+                            "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0 (of steps below 0 an end from -1), "
+                            "a step other than 0",
+                            flow_axis_number(i), (long long)begin, (long long)end, (long long)step);
+    }
+    if (step < 0 && whole->dims[i] >= 0 && begin > end && begin >= whole->dims[i]) {
+      return flow_rule_fail(op, "axis %d of %s has no element %lld, counted from 0, to go back from", flow_axis_number(i),
+                            flow_shape_text(whole->rank, whole->dims), (long long)begin);
     }
     if (whole->dims[i] >= 0) {
       out->dims[i] = flow_slice_length(whole->dims[i], begin, end, step);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include "cpu/elementwise/functions.h"
 #include "cpu/elementwise/power.h"
+#include "cpu/elementwise/remainder.h"
 #include "cpu/movement/movement.h"
 #include "cpu/outer_pieces.h"
 
@@ -17,11 +18,13 @@
 #define FLOATING 1
 #define F(name)  name##f
 #define EXTREMES_IN_VECTORS /* below, with the processor's instruction */
+#define MOD_IN_VECTORS
 #if defined(__AVX2__)
 #define POW_IN_VECTORS        /* elsewhere a vector has two doubles, which is no faster than libm */
 #endif
 #include "cpu/elementwise/elementwise_blocks.inc"
 #undef POW_IN_VECTORS
+#undef MOD_IN_VECTORS
 #undef EXTREMES_IN_VECTORS
 #undef T
 #undef KIND
@@ -102,6 +105,7 @@ TRANSCENDENTAL(silu, vf_silu, double_silu)
   }
 VECTORS_OF_2(maximum, vf_maximum)
 VECTORS_OF_2(minimum, vf_minimum)
+VECTORS_OF_2(mod, vf_mod)
 #if defined(__AVX2__)
 VECTORS_OF_2(pow, vf_pow)
 #endif

@@ -118,7 +118,7 @@ static uint32_t key_of_float(float x)
 }
 
 /* 32 bits whose order is that of the elements, for dtypes that float32 or int32 hold exactly. */
-static uint32_t short_key_of(int dtype, const char *at)
+ALWAYS_INLINE uint32_t short_key_of(int dtype, const char *at)
 {
   float number;
   int32_t integer;
@@ -131,6 +131,7 @@ static uint32_t short_key_of(int dtype, const char *at)
     memcpy(&integer, at, sizeof integer);
     return (uint32_t)integer ^ UINT32_C(1) << 31;
   }
+  if (dtype == FLOW_BOOL || dtype == FLOW_UINT8) return *(const uint8_t *)at;
   flow_convert_to_double(dtype, at, 1, &value, 1);
   return key_of_float((float)value);
 }
@@ -188,10 +189,34 @@ static int64_t count_asked(const flow_call *call, int64_t n)
 typedef struct line { const char *data; int64_t n, step, size; int dtype, reverse; } line;      /* step and size of an element: bytes */
 
 /* The word of element i, whose order among all words of the line is the element's. */
+ALWAYS_INLINE uint64_t word_of(const line *l, const int dtype, int64_t i)
+{
+  uint32_t key = short_key_of(dtype, l->data + i * l->step);
+  return (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)i;
+}
 static uint64_t word_at(const line *l, int64_t i)
 {
-  uint32_t key = short_key_of(l->dtype, l->data + i * l->step);
-  return (uint64_t)(l->reverse ? ~key : key) << 32 | (uint64_t)i;
+  return word_of(l, l->dtype, i);
+}
+
+/* The words of a whole line; the usual dtypes are constants of their loops. */
+static void words_of_line(const line *l, uint64_t *words)
+{
+  switch (l->dtype) {
+  case FLOW_FLOAT32:
+    for (int64_t i = 0; i < l->n; i++) words[i] = word_of(l, FLOW_FLOAT32, i);
+    break;
+  case FLOW_INT32:
+    for (int64_t i = 0; i < l->n; i++) words[i] = word_of(l, FLOW_INT32, i);
+    break;
+  case FLOW_BOOL:
+  case FLOW_UINT8:
+    for (int64_t i = 0; i < l->n; i++) words[i] = word_of(l, FLOW_UINT8, i);
+    break;
+  default:
+    for (int64_t i = 0; i < l->n; i++) words[i] = word_at(l, i);
+    break;
+  }
 }
 
 /* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in
@@ -273,7 +298,7 @@ static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, 
         if (count < l.n) {
           order = select_words(&from, words, count);
         } else {
-          for (int64_t i = 0; i < l.n; i++) words[i] = word_at(&from, i);
+          words_of_line(&from, words);
           order = sort_words(words, words + l.n, l.n);
         }
         for (int64_t i = 0; i < count; i++) to[i * l.inner] = (int64_t)(order[i] & UINT32_MAX) + base;

@@ -42,36 +42,55 @@ static void transpose_tile_4(const plane *p, const element_4 *from, element_4 *t
 }
 
 /* A tile is 32 x 32: its source and destination lines stay in the first-level cache until they are used up.
- * Runs below 64 bytes are copied in line: a call of memcpy would take longer. */
-enum { TILE = 32, SHORT_RUN = 64, FEW_PLACES = 16 };
+ * Runs below 64 bytes are copied in line: a call of memcpy would take longer. Of up to FEW_COLUMNS columns their number is a constant of
+ * the loop over the rows: pixels of three channels would spend their time in starting loops. */
+enum { TILE = 32, SHORT_RUN = 64, FEW_PLACES = 16, FEW_COLUMNS = 4 };
 
-#define COPY_PLANE(size)                                                                                            \
-  static void copy_plane_##size(const plane *p, const void *from_, void *to_)                                       \
-  {                                                                                                                 \
-    const element_##size *from = from_;                                                                             \
-    element_##size *to = to_;                                                                                       \
-    if (p->to_column == 1 && p->from_column == 1) {                                                                 \
-      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                 \
-        if (p->columns * size >= SHORT_RUN) {                                                                       \
-          memcpy(to, from, (size_t)p->columns * size);                                                              \
-        } else {                                                                                                    \
-          for (int64_t c = 0; c < p->columns; c++) to[c] = from[c];                                                 \
-        }                                                                                                           \
-      }                                                                                                             \
-    } else if (p->to_column == 1 && p->from_column == 0) {                                                          \
-      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                 \
-        element_##size value = *from;                                                                               \
-        for (int64_t c = 0; c < p->columns; c++) to[c] = value;                                                     \
-      }                                                                                                             \
-    } else if (p->to_column == 1 && p->from_row == 1) {                                                             \
-      for (int64_t r = 0; r < p->rows; r += TILE)                                                                   \
-        for (int64_t c = 0; c < p->columns; c += TILE)                                                              \
-          transpose_tile_##size(p, from + c * p->from_column + r, to + r * p->to_row + c,                           \
-                                p->rows - r < TILE ? p->rows - r : TILE, p->columns - c < TILE ? p->columns - c : TILE); \
-    } else {                                                                                                        \
-      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row)                                   \
-        for (int64_t c = 0; c < p->columns; c++) to[c * p->to_column] = from[c * p->from_column];                   \
-    }                                                                                                               \
+#define COPY_PLANE(size)                                                                                                           \
+  ALWAYS_INLINE void copy_columns_##size(const plane *p, const element_##size *from, element_##size *to, const int64_t columns)    \
+  {                                                                                                                                \
+    const int64_t from_row = p->from_row, to_row = p->to_row, from_column = p->from_column, to_column = p->to_column;              \
+    for (int64_t r = 0; r < p->rows; r++, from += from_row, to += to_row)                                                          \
+      for (int64_t c = 0; c < columns; c++) to[c * to_column] = from[c * from_column];                                             \
+  }                                                                                                                                \
+  static void copy_plane_##size(const plane *p, const void *from_, void *to_)                                                      \
+  {                                                                                                                                \
+    const element_##size *from = from_;                                                                                            \
+    element_##size *to = to_;                                                                                                      \
+    if (p->columns <= FEW_COLUMNS && p->rows > FEW_COLUMNS) {                                                                      \
+      switch (p->columns) {                                                                                                        \
+      case 1: copy_columns_##size(p, from, to, 1); break;                                                                          \
+      case 2: copy_columns_##size(p, from, to, 2); break;                                                                          \
+      case 3: copy_columns_##size(p, from, to, 3); break;                                                                          \
+      default: copy_columns_##size(p, from, to, 4); break;                                                                         \
+      }                                                                                                                            \
+    } else if (p->to_column == 1 && p->from_column == 1) {                                                                         \
+      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                                \
+        if (p->columns * size >= SHORT_RUN) {                                                                                      \
+          memcpy(to, from, (size_t)p->columns *size);                                                                              \
+        } else {                                                                                                                   \
+          for (int64_t c = 0; c < p->columns; c++) to[c] = from[c];                                                                \
+        }                                                                                                                          \
+      }                                                                                                                            \
+    } else if (p->to_column == 1 && p->from_column == 0) {                                                                         \
+      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                                \
+        element_##size value = *from;                                                                                              \
+        for (int64_t c = 0; c < p->columns; c++) to[c] = value;                                                                    \
+      }                                                                                                                            \
+    } else if (p->to_column == 1 && p->from_column == -1) {                                                                        \
+      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                                \
+        FLOW_NO_OVERLAP                                                                                                            \
+        for (int64_t c = 0; c < p->columns; c++) to[c] = from[-c];                                                                 \
+      }                                                                                                                            \
+    } else if (p->to_column == 1 && p->from_row == 1) {                                                                            \
+      for (int64_t r = 0; r < p->rows; r += TILE)                                                                                  \
+        for (int64_t c = 0; c < p->columns; c += TILE)                                                                             \
+          transpose_tile_##size(p, from + c * p->from_column + r, to + r * p->to_row + c, p->rows - r < TILE ? p->rows - r : TILE, \
+                                p->columns - c < TILE ? p->columns - c : TILE);                                                    \
+    } else {                                                                                                                       \
+      for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row)                                                  \
+        for (int64_t c = 0; c < p->columns; c++) to[c * p->to_column] = from[c * p->from_column];                                  \
+    }                                                                                                                              \
   }
 COPY_PLANE(1)
 COPY_PLANE(2)

@@ -36,14 +36,10 @@ static double gather_cost(const flow_call *call)
   return flow_cost_stream(2.0 * (double)size_of(&call->outputs[0]) * (double)flow_dtype_size(call->outputs[0].dtype));
 }
 
-/* Rows are copied bit by bit, whatever their dtype. A failure leaves the rows before the wrong index written: the op is then refused as a
- * whole. Without an output, which nothing reads then, the indices are checked all the same. */
-static flow_status gather_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+/* The rows that indices name, of `bytes` each, to `to` unless that is NULL. */
+ALWAYS_INLINE flow_status gather_rows(const flow_call *call, char *to, const size_t bytes)
 {
-  (void)phase; (void)begin; (void)end;
   const flow_operand *table = &call->inputs[0], *indices = &call->inputs[1];
-  size_t bytes = (size_t)row_size(table) * (size_t)flow_dtype_size(table->dtype);
-  char *to = call->outputs[0].data;
   int64_t count = size_of(indices);
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
@@ -51,6 +47,28 @@ static flow_status gather_run(const flow_call *call, int phase, int64_t begin, i
     if (to) memcpy(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;
+}
+
+/* Rows are copied bit by bit, whatever their dtype; of short ones the length is a constant, so that no function is called for each. A
+ * failure leaves the rows before the wrong index written: the op is then refused as a whole. Without an output, which nothing reads then,
+ * the indices are checked all the same. */
+static flow_status gather_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  (void)begin;
+  (void)end;
+  const flow_operand *table = &call->inputs[0];
+  size_t bytes = (size_t)row_size(table) * (size_t)flow_dtype_size(table->dtype);
+  char *to = call->outputs[0].data;
+  switch (bytes) {
+  case 1: return gather_rows(call, to, 1);
+  case 4: return gather_rows(call, to, 4);
+  case 8: return gather_rows(call, to, 8);
+  case 12: return gather_rows(call, to, 12);
+  case 16: return gather_rows(call, to, 16);
+  case 32: return gather_rows(call, to, 32);
+  default: return gather_rows(call, to, bytes);
+  }
 }
 
 /* ---- sums of rows ------------------------------------------------------------------------------------------------------------- */

@@ -139,11 +139,10 @@ static int64_t slice_view(const flow_attributes *attributes, const flow_operand 
   return offset;
 }
 
-/* A slice that leaves out rows is WHOLE. One that keeps their number but reverses them is WHOLE, too (flow_kind_slice), and runs as one
- * part of the second variant. */
-static int cuts_rows(const flow_call *call)
+/* A slice that leaves out rows or turns their order is WHOLE (flow_kind_slice). */
+static int moves_slice_rows(const flow_call *call)
 {
-  return call->outputs[0].rank > 0 && call->inputs[0].shape[0] != call->outputs[0].shape[0];
+  return call->outputs[0].rank > 0 && (call->inputs[0].shape[0] != call->outputs[0].shape[0] || call->attributes->slice.step[0] < 0);
 }
 
 /* Rows [first, end) of the output. */
@@ -171,7 +170,7 @@ static flow_status run_slice(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 const flow_kernel FLOW_KERNELS(slice)[] = {
-  { .variant = "copy", .supports = cuts_rows, .parts = row_parts, .run = run_slice_parts },
+  { .variant = "copy", .supports = moves_slice_rows, .parts = row_parts, .run = run_slice_parts },
   { .variant = "copy", .run = run_slice },
   { 0 },
 };

@@ -17,6 +17,7 @@ typedef struct reduction {
   flow_columns_function columns[FLOW_KIND_COUNT];
   void                (*run)(const float *x, int64_t n, double *accumulator);   /* of packed floats */
   void                (*few)(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators);   /* of rows of these */
+  void (*bools)(const uint8_t *x, int64_t rows, int64_t row_stride, int64_t n, uint8_t *accumulators);             /* the same of these */
   double                identity;          /* of doubles and conditions */
   int64_t               integer_identity;
   int                   needs_elements;    /* there is no result of nothing */
@@ -247,13 +248,31 @@ static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
              (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
 }
 
-/* The results of `rows` runs of packed floats, {n, c} to {n}: gathered and stored together. A few floats do not pay for a run's start. */
-static void reduce_runs(const reduction *op, const layout *l, const float *x, int64_t rows, int64_t row_stride, char *out,
+/* The results of `rows` runs of packed conditions, {n, c} to {n}: gathered and stored together. */
+static void reduce_bool_runs(const reduction *op, const layout *l, const uint8_t *x, int64_t rows, int64_t row_stride, char *out,
+                             int64_t out_stride)
+{
+  uint8_t accumulators[FLOW_BLOCK_LENGTH];
+  flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_BOOL][l->out_dtype];
+  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH, x += FLOW_BLOCK_LENGTH * row_stride) {
+    int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
+    op->bools(x, count, row_stride, l->row.size, accumulators);
+    store(accumulators, out + row * out_stride * (int64_t)l->out_size, out_stride, count);
+  }
+}
+
+/* The same of floats. A few of them do not pay for a run's start. */
+static void reduce_runs(const reduction *op, const layout *l, const void *packed, int64_t rows, int64_t row_stride, char *out,
                         int64_t out_stride)
 {
   enum { FEW_FLOATS = 8 };
+  const float *x = packed;
   _Alignas(64) double accumulators[FLOW_BLOCK_LENGTH];
   flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_DOUBLE][l->out_dtype];
+  if (l->kind == FLOW_KIND_BOOL) {
+    reduce_bool_runs(op, l, packed, rows, row_stride, out, out_stride);
+    return;
+  }
   for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH, x += FLOW_BLOCK_LENGTH * row_stride) {
     int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
     if (l->row.size > 0 && l->row.size <= FEW_FLOATS) {
@@ -266,14 +285,15 @@ static void reduce_runs(const reduction *op, const layout *l, const float *x, in
   }
 }
 
-/* Whether each result is that of one run of packed floats, and all of a row are along one axis. */
+/* Whether each result is that of one run of packed floats or conditions, and all of a row are along one axis. */
 static int has_runs(const layout *l)
 {
-  return l->kind == FLOW_KIND_FLOAT && l->direct && l->rank <= 1 && l->reduced_rank == 0 && l->column.size == 1 && l->row.stride == 1;
+  return (l->kind == FLOW_KIND_FLOAT || l->kind == FLOW_KIND_BOOL) && l->direct && l->rank <= 1 && l->reduced_rank == 0 &&
+         l->column.size == 1 && l->row.stride == 1;
 }
 
-/* See reduce.h. Rows of the first axis one by one, each with its own output, or, where each result is one run of packed floats, many
- * together. */
+/* See reduce.h. Rows of the first axis one by one, each with its own output, or, where each result is one run of packed floats or
+ * conditions, many together. */
 flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -296,7 +316,7 @@ flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int
     return FLOW_OK;
   }
   for (int64_t row = 0; row < rows && runs; row++)
-    reduce_runs(&reductions[call->op], &l, (const float *)in->data + row * row_stride, l.kept[0].size, l.kept[0].stride,
+    reduce_runs(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, l.kept[0].size, l.kept[0].stride,
                 to + row * out_stride * (int64_t)l.out_size, l.kept[0].out_stride);
   for (int64_t row = 0; row < rows && !runs; row++)
     reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, 0);

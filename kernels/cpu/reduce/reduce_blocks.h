@@ -191,6 +191,55 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
   *accumulator += vd_sum(((low[0] + low[1]) + (low[2] + low[3])) + ((high[0] + high[1]) + (high[2] + high[3])));
 }
 
+/* Products are of doubles from the first factor on: each column in the order of its rows, vectors of columns first, then single ones. */
+static void columns_prod_FLOAT(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
+{
+  const float *x = x_;
+  double *to = accumulators;
+  int64_t j = 0;
+  for (; j + VL <= columns; j += VL) {
+    vd low = vd_load(to + j), high = vd_load(to + j + VL / 2);
+    for (int64_t r = 0; r < rows; r++) {
+      low *= vd_widen(x + r * row_stride + j);
+      high *= vd_widen(x + r * row_stride + j + VL / 2);
+    }
+    vd_store(to + j, low);
+    vd_store(to + j + VL / 2, high);
+  }
+  for (; j < columns; j++)
+    for (int64_t r = 0; r < rows; r++) to[j] *= (double)x[r * row_stride + j];
+}
+
+/* n packed floats: four vectors of doubles, which are multiplied lane by lane in the end, then single floats. The order follows from n
+ * alone. */
+static void run_prod_FLOAT(const float *x, int64_t n, double *accumulator)
+{
+  enum { LANES = VL / 2 };
+  const vd none = { 0 };
+  vd product[4];
+  double lanes[LANES];
+  int64_t i = 0;
+  for (int v = 0; v < 4; v++) product[v] = none + 1;
+  for (; i + 4 * LANES <= n; i += 4 * LANES) {
+    FLOW_UNROLL(4)
+    for (int v = 0; v < 4; v++) product[v] *= vd_widen(x + i + v * LANES);
+  }
+  vd_store(lanes, (product[0] * product[1]) * (product[2] * product[3]));
+  for (int l = 0; l < LANES; l++) *accumulator *= lanes[l];
+  for (; i < n; i++) *accumulator *= (double)x[i];
+}
+
+/* Rows of n packed conditions each: accumulators[row] = op(x[row][0], x[row][1], ...). */
+#define BOOL_ROWS(op, start)                                                                                         \
+  static void rows_##op##_BOOL(const uint8_t *x, int64_t rows, int64_t row_stride, int64_t n, uint8_t *accumulators) \
+  {                                                                                                                  \
+    for (int64_t r = 0; r < rows; r++, x += row_stride) {                                                            \
+      uint8_t a = start;                                                                                             \
+      for (int64_t j = 0; j < n; j++) a = combine_##op(a, x[j]);                                                     \
+      accumulators[r] = a;                                                                                           \
+    }                                                                                                                \
+  }
+
 /* Many rows of a few packed floats each, {n, 3} to {n}: accumulators[row] = op(x[row][0], x[row][1], ...), in order. count 0: any number of
  * columns, as the loop finds it; the others are unrolled. */
 #define FEW_ROWS(op, T, count)                                                                                         \
@@ -236,21 +285,24 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
 WIDE_COLUMNS(sum)
 FEW_FLOATS(sum, double)
 WIDE_COLUMNS(prod)
+FEW_FLOATS(prod, double)
 NUMBER_BLOCKS(max, -INFINITY)
 NUMBER_BLOCKS(min, INFINITY)
 COLUMNS(logsumexp, DOUBLE, double, double)
 COLUMNS(any, BOOL, uint8_t, uint8_t)
 COLUMNS(all, BOOL, uint8_t, uint8_t)
+BOOL_ROWS(any, 0)
+BOOL_ROWS(all, 1)
 
 /* What reduce.c knows of each op: column functions by kind, the run of floats, identities; see `reduction` there. */
 #define OF_NUMBERS(op)  { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT, few_##op##_FLOAT
 #define REDUCTION_sum   OF_NUMBERS(sum), .identity = 0
-#define REDUCTION_prod  { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, .identity = 1, .integer_identity = 1
+#define REDUCTION_prod OF_NUMBERS(prod), .identity = 1, .integer_identity = 1
 #define REDUCTION_max   OF_NUMBERS(max), .identity = -INFINITY, .integer_identity = INT64_MIN, .needs_elements = 1
 #define REDUCTION_min   OF_NUMBERS(min), .identity = INFINITY, .integer_identity = INT64_MAX, .needs_elements = 1
 #define REDUCTION_logsumexp                                                                                                    \
   { columns_logsumexp_FLOAT, columns_logsumexp_DOUBLE, NULL, NULL }, run_logsumexp_FLOAT, few_logsumexp_FLOAT, .identity = -INFINITY
-#define REDUCTION_any   { NULL, NULL, NULL, columns_any_BOOL }, .identity = 0
-#define REDUCTION_all   { NULL, NULL, NULL, columns_all_BOOL }, .identity = 1
+#define REDUCTION_any { NULL, NULL, NULL, columns_any_BOOL }, .bools = rows_any_BOOL, .identity = 0
+#define REDUCTION_all { NULL, NULL, NULL, columns_all_BOOL }, .bools = rows_all_BOOL, .identity = 1
 
 #endif

@@ -8,6 +8,7 @@
 -- is read.
 
 local errors = require "flow.errors"
+local item_keys = require "flow.saving.item_keys"
 local json = require "flow.json"
 local native = require "flow.ffi"
 local ops = require "flow.tensor.ops"
@@ -295,26 +296,6 @@ function operations.entry(layer)
   return { module = record.module, class_name = record.class_name, config = content, registered_name = record.class_name }
 end
 
-local function slice_json(from, to, step)
-  return { class_name = "__slice__", config = { start = from or json.null, stop = to or json.null, step = step or json.null } }
-end
-
--- x[key] as Keras' list of positions and slices.
-local function key_json(key)
-  local list = json.list()
-  for i, entry in ipairs(type(key) == "table" and key or { key }) do
-    if type(entry) == "number" then list[i] = axis_to_file(entry)
-    elseif entry == false then list[i] = json.null
-    elseif entry == "..." then list[i] = { class_name = "__ellipsis__", config = {} }
-    else
-      local from, to = entry[1], entry[2]
-      -- Here both ends belong to the range; from 0 on and without its end it is {from - 1, to}, and {-1} is the end itself.
-      list[i] = slice_json(from and axis_to_file(from), to and to ~= -1 and (to > 0 and to or to + 1) or nil, entry[3])
-    end
-  end
-  return list
-end
-
 -- The args and kwargs of a call; reference(t) of tensors.
 function operations.arguments(layer, node, reference)
   local operation, record, args, kwargs, next_input = layer._operation, record_of(layer), json.list(), {}, 1
@@ -336,7 +317,7 @@ function operations.arguments(layer, node, reference)
   for i = 1, record.tensors do      -- Lua gives the operand of a minus twice
     args[i] = operand_json(operation.operands[i], ("operand %d of %s"):format(i, record.name))
   end
-  if record.class_name == "GetItem" then args[2] = key_json(operation.operands[2]) end
+  if record.class_name == "GetItem" then args[2] = item_keys.to_file(operation.operands[2]) end
   local given = given_parameters(record, operation)
   for _, own in ipairs(record.parameters) do
     if own.kwarg and given[own.own] ~= nil then
@@ -365,23 +346,6 @@ function operations.constant(value)
   return tensor.tensor(content.value, { dtype = content.dtype })
 end
 
--- The other way: the key of x[key].
-local function read_key(key)
-  local list = {}
-  for i, entry in ipairs(type(key) == "table" and key.class_name == nil and key or { key }) do
-    if type(entry) == "number" then list[i] = axis_from_file(entry)
-    elseif entry == false then list[i] = false      -- null, as config.lua hands it on
-    elseif type(entry) == "table" and entry.class_name == "__ellipsis__" then list[i] = "..."
-    elseif type(entry) == "table" and entry.class_name == "__slice__" then
-      local from, to, step = same(entry.config.start), same(entry.config.stop), same(entry.config.step)
-      local range = {}      -- what is null stays out, so that it is written as null again
-      range[1], range[2], range[3] = axis_from_file(from), to and (to >= 0 and to or to - 1), step
-      list[i] = range
-    else raise("an operation takes a part of a tensor in a way that is not supported") end
-  end
-  return list
-end
-
 -- A function of the args and kwargs of a call. The first one gets the name that the file has for it.
 function operations.read(entry)
   local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
@@ -397,7 +361,7 @@ function operations.read(entry)
   end
   return function(args, kwargs)
     local list, count = {}, math.max(record.tensors, 1)
-    if record.class_name == "GetItem" then return named(args[1][read_key(args[2])]) end
+    if record.class_name == "GetItem" then return named(args[1][item_keys.from_file(args[2], args[1])]) end
     for i = 1, count do list[i] = args[i] end
     for i, own in ipairs(record.parameters) do
       local value = content[own.name]

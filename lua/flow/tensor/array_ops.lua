@@ -25,9 +25,9 @@ return function(ops, define, axis_from, gather)
   end
 
   -- Elements first .. last of an axis; last may be -1.
-  local function part(x, axis, first, last)
+  local function part(x, axis, first, last, step)
     local key = {}
-    for i = 1, axis do key[i] = i == axis and { first, last } or {} end
+    for i = 1, axis do key[i] = i == axis and { first, last, step } or {} end
     return tensor.select(x, key)
   end
 
@@ -44,11 +44,12 @@ return function(ops, define, axis_from, gather)
   local function from_zero(positions, n, what)
     if positions.dtype == "bool" then raise("%s: positions are whole numbers, got a tensor of bool", what) end
     if n >= 0 and not tensor.is_symbolic(positions) and positions.size > 0 then
-      local least, most, zero = positions:min():item(), positions:max():item(), positions:eq(0):any():item()
-      local wrong = most > n and most or least < -n and least or zero and 0
+      local least, most = tonumber(positions:min():item()), tonumber(positions:max():item())
+      local wrong = most > n and most or least < -n and least or least <= 0 and most >= 0 and positions:eq(0):any():item() and 0
       if wrong then
         raise("%s: position %d is out of range: the axis has %d elements%s", what, wrong, n, wrong == 0 and ", counted from 1" or "")
       end
+      if least > 0 then return positions - 1 end
     end
     if n < 0 then return positions - 1 end
     return ops.where(positions:lt(0), positions + n, positions - 1)
@@ -58,7 +59,8 @@ return function(ops, define, axis_from, gather)
   -- The elements at positions (a number, a list or a tensor of whole numbers) of an axis, or of the flattened tensor.
   local function take(x, positions, axis)
     local what = "flow.take"
-    x, positions = operand(x, nil, what), operand(positions, "int32", what):to("int32")
+    x, positions = operand(x, nil, what), operand(positions, "int32", what)
+    if positions.dtype ~= "int64" or tensor.is_symbolic(positions) then positions = positions:to("int32") end
     if axis == nil then x, axis = ops.reshape(x, -1), 1 end
     axis = axis_of(x, axis, what)
     local rank, order = #tensor.raw_shape(x), { axis }
@@ -81,15 +83,21 @@ return function(ops, define, axis_from, gather)
     return list
   end
 
-  -- The order of an axis, of some, or of all turned round.
+  -- The order of an axis, of some, or of all turned round: one slice that goes back along them.
   takes "x, axis?: number|list"
   define(function(x, axis)
     local what, turned = "flow.flip", {}
     x = operand(x, nil, what)
-    if axis == nil then axis = sequence(1, #tensor.raw_shape(x)) end
-    for _, i in ipairs(type(axis) == "table" and axis or { axis }) do turned[axis_of(x, i, what)] = true end
-    for i in pairs(turned) do x = take(x, sequence(length(x, i, what), 1, -1), i) end
-    return x
+    local begins, ends, steps = {}, {}, {}
+    if axis then
+      for _, i in ipairs(type(axis) == "table" and axis or { axis }) do turned[axis_of(x, i, what)] = true end
+    end
+    for i = 1, #tensor.raw_shape(x) do
+      local n = (axis == nil or turned[i]) and length(x, i, what) or 0
+      if n > 1 then begins[i], ends[i], steps[i] = n - 1, -1, -1
+      else begins[i], ends[i], steps[i] = 0, LAST, 1 end
+    end
+    return ops.slice_from_zero(x, begins, ends, steps)
   end, "flip")
 
   ---- parts ------------------------------------------------------------------------------------------------------------------------
@@ -236,10 +244,10 @@ return function(ops, define, axis_from, gather)
     if math.max(pair[1], pair[2]) > n - skip then
       raise("%s: %d elements of axis %d can be mirrored at most %d wide", what, n, axis, math.max(n - skip, 0))
     end
-    local positions = sequence(pair[1] + skip, 1 + skip, -1)
-    for i = 1, n do positions[#positions + 1] = i end
-    for i = n - skip, n - skip - pair[2] + 1, -1 do positions[#positions + 1] = i end
-    return take(x, positions, axis)
+    local list = { x }
+    if pair[1] > 0 then table.insert(list, 1, part(x, axis, pair[1] + skip, 1 + skip, -1)) end
+    if pair[2] > 0 then list[#list + 1] = part(x, axis, n - skip, n - skip - pair[2] + 1, -1) end
+    return ops.concat(list, axis)
   end
 
   -- x with more elements before and after each axis: constant_values, or those that are there, mirrored.

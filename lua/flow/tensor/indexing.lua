@@ -1,9 +1,9 @@
 -- indexing.lua: a[1], a[{1, 2}], a[{ {}, {1, 2} }] and assignments to them.
 --
--- Positions count from 1, -1 is the last. A number takes one position and drops the axis, a list {from, to, step} takes
--- both ends (step from 1, to defaults to the end), {} takes all; false, which is flow.newaxis, is a new axis of size 1, and "..." stands
--- for as many axes, taken whole, as the others leave. Axes that are not named are taken whole. Read outside of
--- tapes and traces the result is a view of the same memory; otherwise it is an op, so that gradients flow.
+-- Positions count from 1, -1 is the last. A number takes one position and drops the axis, a list {from, to, step} takes both ends
+-- ({-1, 1, -1} turns the order; without ends it goes from one end of the axis to the other), {} takes all; false, which is flow.newaxis, is
+-- a new axis of size 1, and "..." stands for as many axes, taken whole, as the others leave. Axes that are not named are taken whole. Read
+-- outside of tapes and traces the result is a view of the same memory; otherwise it is an op, so that gradients flow.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -32,13 +32,24 @@ local function position(value, n, axis)
   return from
 end
 
+-- The same of a range that goes back; the end is -1 where the first element is taken. Of no elements it begins and ends at the same place.
+local function range_back(entry, n, axis, step)
+  local from, to = whole(entry[1] or -1, axis), whole(entry[2] or 1, axis)
+  if n < 0 then tensor.unknown_rows(("a range that goes back on axis %d"):format(axis)) end
+  if n == 0 and from == -1 and to == 1 then return 0, 0, step end
+  local first, last = position(from, n, axis), position(to, n, axis)
+  return first, math.min(first, last - 1), step
+end
+
 -- begin and end (exclusive), from 0, and step of a {from, to, step} on an axis of n elements (n < 0: not known).
 local function range(entry, n, axis)
   for key in pairs(entry) do
     if key ~= 1 and key ~= 2 and key ~= 3 then raise("a range is {from, to, step}, got a field %s on axis %d", tostring(key), axis) end
   end
-  local from, to, step = whole(entry[1] or 1, axis), whole(entry[2] or -1, axis), whole(entry[3] or 1, axis)
-  if step < 1 then raise("the step of a range counts forward from 1, got %d on axis %d: flow.flip(x, axis) turns the order", step, axis) end
+  local step = whole(entry[3] or 1, axis)
+  if step == 0 then raise("the step of a range is a whole number other than 0, got 0 on axis %d", axis) end
+  if step < 0 then return range_back(entry, n, axis, step) end
+  local from, to = whole(entry[1] or 1, axis), whole(entry[2] or -1, axis)
   if n < 0 then
     if from < 1 or (to < 1 and to ~= -1) then tensor.unknown_rows(("a range {%d, %d} from the end of axis %d"):format(from, to, axis)) end
     return from - 1, to == -1 and LAST or to, step
@@ -116,9 +127,10 @@ local function view(t, key)
   local shape, strides, offset, empty = {}, {}, 0, false
   each_axis(t, key, function(axis, begin, finish, step, dropped)
     local stride = C.flow_tensor_stride(p, axis - 1)
-    offset, empty = offset + begin * stride, empty or finish <= begin
+    local count = math.ceil((finish - begin) / step)
+    offset, empty = offset + begin * stride, empty or count <= 0
     if not dropped then
-      shape[#shape + 1] = math.ceil((finish - begin) / step)
+      shape[#shape + 1] = count
       strides[#strides + 1] = stride * step
     end
   end, function() shape[#shape + 1], strides[#strides + 1] = 1, 1 end)

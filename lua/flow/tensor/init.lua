@@ -223,14 +223,14 @@ function tensor.linspace(start, stop, num, options)
   end
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0
-  local t = new(wanted_dtype(options, "float32"), { num })      -- first: it says in words what memory is missing
-  local values = native.array("double", num)
-  for i = 0, num - 1 do values[i] = start + step * i end
-  if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
-  check(C.flow_tensor_write(t.p, values, num))
-  t = placed(t, options)
-  if options.retstep then return t, step end
-  return t
+  native.try(C.flow_tensor_arange, wanted_dtype(options, "float32"), start, step, num, one)
+  local t = native.tensor(one[0])
+  if gaps > 0 and options.endpoint ~= false then      -- exactly stop, whatever the sum of the steps is rounded to
+    check(C.flow_tensor_view_at(t.p, num - 1, one))
+    fill(native.tensor(one[0]), stop):close()
+  end
+  if options.retstep then return placed(t, options), step end
+  return placed(t, options)
 end
 
 ---- Lua values to tensors ---------------------------------------------------------------------------------------------------

@@ -132,6 +132,11 @@ function arguments.index(s, n)
     for i = 1, n do positions[i] = i end
     return {}, positions
   end
+  if n > 0 and s.maybe(0.3) then
+    local from, to, step = s.draw(1, n), s.draw(1, n), s.draw(-3, -1)
+    for i = from, to, step do positions[#positions + 1] = i end
+    return { s.maybe(0.3) and from - n - 1 or from, s.maybe(0.3) and to - n - 1 or to, step }, positions
+  end
   local from, step = s.draw(1, n + 1), s.draw(1, 3)
   local to = s.draw(from - 1, n)
   for i = from, to, step do positions[#positions + 1] = i end

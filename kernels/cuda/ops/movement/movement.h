@@ -95,17 +95,15 @@ typedef struct spread_slice_arguments {
   int64_t     dims[FLOW_MAX_RANK], begin[FLOW_MAX_RANK], step[FLOW_MAX_RANK], taken[FLOW_MAX_RANK];   /* taken: g's shape */
 } spread_slice_arguments;
 
-/* i: an element of y. It was taken if along each axis it is begin + k step, 0 <= k < taken; then k is its place in g. Steps are 1 at
- * least. */
+/* i: an element of y. It was taken if along each axis it is begin + k step, 0 <= k < taken; then k is its place in g. A step is not 0. */
 BODY void spread_slice(int64_t i, const spread_slice_arguments *p)
 {
   int64_t left = i, offset = 0, stride = 1;
   int hit = 1;
   for (int axis = p->rank - 1; axis >= 0; axis--) {
     int64_t above = left / p->dims[axis], position = left - above * p->dims[axis] - p->begin[axis];
-    if (position < 0) hit = 0;
     int64_t index = p->step[axis] == 1 ? position : position / p->step[axis];
-    if (index >= p->taken[axis] || index * p->step[axis] != position) hit = 0;
+    if (index < 0 || index >= p->taken[axis] || index * p->step[axis] != position) hit = 0;
     offset += index * stride;
     stride *= p->taken[axis];
     left = above;

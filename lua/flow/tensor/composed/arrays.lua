@@ -254,7 +254,7 @@ local function diagonal(x, offset, a, b, what)
   for i = 1, #dims do order[#order + 1] = i ~= a and i ~= b and i or nil end
   order[#order + 1], order[#order + 2] = a, b
   local rows, columns = tools.length(x, a, what), tools.length(x, b, what)
-  x = ops.transpose(x, order)
+  if a ~= #dims - 1 or b ~= #dims then x = ops.transpose(x, order) end
   local first = offset >= 0 and offset or -offset * columns
   local count = math.max(math.min(rows + math.min(offset, 0), columns - math.max(offset, 0)), 0)
   local flat = tools.dims(x)

@@ -224,21 +224,22 @@ define(function(x, axis, options) return ops.cumprod(cleaned(x, 1, "nancumprod")
 
 ---- places in order --------------------------------------------------------------------------------
 
--- How many elements of a sorted sequence are below each value (or, or_equal, not above it), by halving.
+-- How many elements of a sorted sequence are below each value (or, or_equal, not above it): from none on the count grows by 2^k, ..., 2, 1
+-- wherever the element that would be the last of them is below, too.
 local function count_below(sequence, values, or_equal)
   local n = tools.length(sequence, 1, "searchsorted")
-  local low, high = ops.zeros_like(values, { dtype = "int32" }), ops.full_like(values, n, { dtype = "int32" })
-  if n == 0 then return low end
-  local steps = math.ceil(math.log(n + 1) / math.log(2))
-  for _ = 1, steps do
-    local open = ops.lt(low, high)
-    local middle = ops.floor_divide(low + high, 2):to("int32")
-    local element = tools.gather(sequence, ops.minimum(middle, n - 1):to("int32"))
-    local below = ops.logical_and(open, ops[or_equal and "le" or "lt"](element, values))
-    low = ops.where(below, middle + 1, low):to("int32")
-    high = ops.where(ops.logical_and(open, ops.logical_not(below)), middle, high):to("int32")
+  local count, most, step = ops.zeros_like(values, { dtype = "int32" }), 0, 1
+  while 2 * step <= n do step = 2 * step end
+  while step >= 1 and n > 0 do
+    local next_count = count + step
+    most = most + step
+    local within = most > n and ops.le(next_count, n)
+    local last = tools.gather(sequence, (within and ops.minimum(next_count, n) or next_count) - 1)
+    local below = ops[or_equal and "le" or "lt"](last, values)
+    count = ops.where(within and ops.logical_and(below, within) or below, next_count, count)
+    step = step / 2
   end
-  return low
+  return count
 end
 
 -- Positions from 1 before which the values would be in a sorted sequence: n + 1 is after its end.

@@ -1,0 +1,86 @@
+-- item_keys.lua: the key of x[key] as Keras' files have it: a list of positions and slices, which count from 0 and leave their ends out,
+-- while ranges here count from 1 and take both ends. Used by operations.lua.
+
+local errors = require "flow.errors"
+local json = require "flow.json"
+
+local raise = errors.raise
+
+local item_keys = {}
+
+local function value_or_null(value) return value == nil and json.null or value end
+
+-- The end that Python leaves out for the last position that a range takes; nil: none, it goes on to the end of the axis.
+local function stop_of(to, step)
+  if to == nil or step > 0 and to == -1 or step < 0 and to == 1 then return nil end
+  if step > 0 then return to >= 0 and to or to + 1 end
+  return to > 0 and to - 2 or to - 1
+end
+
+-- x[key] as Keras' list of positions and slices.
+function item_keys.to_file(key)
+  local list = json.list()
+  for i, entry in ipairs(type(key) == "table" and key or { key }) do
+    if type(entry) == "number" then list[i] = entry > 0 and entry - 1 or entry
+    elseif entry == false then list[i] = json.null
+    elseif entry == "..." then list[i] = { class_name = "__ellipsis__", config = {} }
+    else
+      local from, to, step = entry[1], entry[2], entry[3]
+      list[i] = { class_name = "__slice__", config = { start = value_or_null(from and (from > 0 and from - 1 or from)),
+        stop = value_or_null(stop_of(to, step or 1)), step = value_or_null(step) } }
+    end
+  end
+  return list
+end
+
+-- A slice of an axis of n elements as a range. Python cuts ends that are beyond the axis. A missing end stays out, so that it is written as
+-- null again. Where n < 0, not known, ends are taken as they are.
+local function range_of(start, stop, step, n)
+  local by = step or 1
+  local least, most = by > 0 and 0 or -1, by > 0 and n or n - 1
+  local function cut(at)
+    if at == nil or n < 0 then return at end
+    return math.min(math.max(at < 0 and at + n or at, least), most)
+  end
+  if n < 0 then
+    if by < 0 then raise("an operation goes back along an axis whose size is not known") end
+    return { start and (start >= 0 and start + 1 or start), stop and (stop >= 0 and stop or stop - 1), step }
+  end
+  local first, last = cut(start), cut(stop)
+  if by > 0 then
+    if start ~= nil and stop ~= nil and last < first then last = first end
+    return { first and first + 1, last, step }
+  end
+  if (first or most) <= (last or least) then return { 1, 0 } end      -- nothing
+  return { first and first + 1, last and last + 2, step }
+end
+
+local function known(value)
+  if value == json.null then return nil end
+  return value
+end
+
+-- What to index x, a symbolic tensor, with for the key of a file.
+function item_keys.from_file(key, x)
+  local shape, list = x.shape, {}
+  local entries = type(key) == "table" and key.class_name == nil and key or { key }
+  local axis, named = 1, 0
+  for _, entry in ipairs(entries) do
+    if entry ~= false and not (type(entry) == "table" and entry.class_name == "__ellipsis__") then named = named + 1 end
+  end
+  for i, entry in ipairs(entries) do
+    if type(entry) == "number" then list[i] = entry >= 0 and entry + 1 or entry
+    elseif entry == false then list[i] = false      -- null, as config.lua hands it on
+    elseif type(entry) == "table" and entry.class_name == "__ellipsis__" then
+      list[i] = "..."
+      axis = axis + #shape - named - 1
+    elseif type(entry) == "table" and entry.class_name == "__slice__" then
+      local slice = entry.config
+      list[i] = range_of(known(slice.start), known(slice.stop), known(slice.step), shape[axis] or -1)
+    else raise("an operation takes a part of a tensor in a way that is not supported") end
+    axis = axis + (entry == false and 0 or 1)
+  end
+  return list
+end
+
+return item_keys
