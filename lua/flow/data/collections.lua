@@ -66,17 +66,35 @@ return function(Dataset, internal, make, out)
     return dataset
   end
 
-  -- The specs with sizes that vary where the dataset's elements have such: they were learnt from one element, of which nothing tells which
-  -- of its sizes follow from those that vary. Changes specs.
-  function internal.any_sizes(specs, dataset)
+  -- Lets sizes of the specs vary that differ in others; all of them, if others have other dtypes or ranks or are nil.
+  local function join_sizes(specs, others)
+    for i, spec in ipairs(specs) do
+      local other = others and #others == #specs and others[i].dtype == spec.dtype and #others[i].shape == #spec.shape and others[i]
+      for axis, size in ipairs(spec.shape) do spec.shape[axis] = other and other.shape[axis] == size and size or -1 end
+    end
+  end
+
+  -- What f(components) -> specs, structure, ... says of an element of the dataset. If the dataset's sizes vary, f is called again with
+  -- zeros of other sizes: sizes of the specs that differ then vary, too, and all sizes do if f fails on zeros. If there are no elements, f
+  -- gets zeros alone; nil: it fails on them.
+  function internal.learn(dataset, f)
     local varies = false
     for _, spec in ipairs(dataset._specs) do
       for _, n in ipairs(spec.shape) do varies = varies or n < 0 end
     end
-    for _, spec in ipairs(varies and specs or {}) do
-      for axis in ipairs(spec.shape) do spec.shape[axis] = -1 end
+    local first = internal.first(dataset)
+    local results
+    if first then
+      results = { f(first) }
+    else
+      first = elements.blank(dataset._specs)
+      results = { pcall(f, first) }
+      if not table.remove(results, 1) then return nil end
     end
-    return specs
+    if not varies then return unpack(results, 1, 3) end
+    local ok, others = pcall(f, elements.blank(dataset._specs, first))
+    join_sizes(results[1], ok and others)
+    return unpack(results, 1, 3)
   end
 
   -- A data set of elements that are there, as lists of components.
@@ -105,12 +123,8 @@ return function(Dataset, internal, make, out)
 
   ---- groups ------------------------------------------------------------------------------------------------------------------
 
-  -- Elements with the same key, a whole number, are gathered; each group of window_size (or window_size_func(key)), and at the end what is
-  -- left, becomes the Dataset that reduce_func(key, group) makes of it, whose elements follow each other. The functions run in Lua.
-  takes "key_func: callable, reduce_func: callable, window_size?: count, window_size_func?: callable"
-  function Dataset:group_by_window(key_func, reduce_func, window_size, window_size_func)
-    local what = "group_by_window"
-    if (window_size == nil) == (window_size_func == nil) then raise("%s takes either window_size or window_size_func", what) end
+  -- group_by_window. keys: with which reduce_func is tried, too, since sizes may depend on the key; those that it refuses do not count.
+  local function group_by_window(self, what, key_func, reduce_func, window_size, window_size_func, keys)
     local specs = self._specs
     local function reduce(key, group)
       local made = reduce_func(ops.operand(key, "int64", what), of_elements(group, specs, self._structure))
@@ -118,10 +132,17 @@ return function(Dataset, internal, make, out)
       return made
     end
     -- What reduce_func makes of a group of one tells the signature of the elements.
-    local first = internal.first(self)
-    if not first then return self end      -- nothing to group, and nothing to learn the signature from
-    local like = reduce(number_of(what, key_func(unpacked(self, first))), { first })
-    return internal.transform({ self }, internal.any_sizes(like._specs, self), like._structure, UNKNOWN, function(pull, give)
+    local learnt, own = internal.learn(self, function(components)
+      local like = reduce(number_of(what, key_func(unpacked(self, components))), { components })
+      local found = like._specs
+      for _, key in ipairs(keys) do
+        local ok, other = pcall(reduce, key, { components })
+        if ok then join_sizes(found, other._specs) end
+      end
+      return found, like._structure
+    end)
+    if not learnt then return self end
+    return internal.transform({ self }, learnt, own, UNKNOWN, function(pull, give)
       local groups, order = {}, {}      -- by key, lists of components with `size`; keys in the order of their first elements
       local function finish(key)
         local group = groups[key]
@@ -145,6 +166,15 @@ return function(Dataset, internal, make, out)
         if groups[key] then finish(key) end
       end
     end)
+  end
+
+  -- Elements with the same key, a whole number, are gathered; each group of window_size (or window_size_func(key)), and at the end what is
+  -- left, becomes the Dataset that reduce_func(key, group) makes of it, whose elements follow each other. The functions run in Lua.
+  takes "key_func: callable, reduce_func: callable, window_size?: count, window_size_func?: callable"
+  function Dataset:group_by_window(key_func, reduce_func, window_size, window_size_func)
+    local what = "group_by_window"
+    if (window_size == nil) == (window_size_func == nil) then raise("%s takes either window_size or window_size_func", what) end
+    return group_by_window(self, what, key_func, reduce_func, window_size, window_size_func, { 0, 1 })
   end
 
   -- Batches of sequences of similar lengths: those below bucket_boundaries[i] (and not below the one before) in batches of
@@ -187,7 +217,9 @@ return function(Dataset, internal, make, out)
       end
       return group:padded_batch(sizes[bucket], { padded_shapes = padded, padding_values = fill, drop_remainder = drop_remainder })
     end
-    return self:group_by_window(bucket_of, batch, { window_size_func = function(key) return sizes[key:item() + 1] end })
+    local keys = {}
+    for i in ipairs(sizes) do keys[i] = i - 1 end
+    return group_by_window(self, what, bucket_of, batch, nil, function(key) return sizes[key:item() + 1] end, keys)
   end
 
   ---- elements with a memory -----------------------------------------------------------------------------------------------------
@@ -208,10 +240,11 @@ return function(Dataset, internal, make, out)
       return state, structure.flatten(what, #results == 1 and type(results[1]) == "table" and not getmetatable(results[1])
         and not structure.is_named(results[1]) and results[1] or results)
     end
-    local first = internal.first(self)
-    if not first then return self end
-    local _, values, own = step(initial, first)
-    local specs = internal.any_sizes(elements.specs_of_values(values), self)
+    local specs, own = internal.learn(self, function(components)
+      local _, values, found = step(initial, components)
+      return elements.specs_of_values(values), found
+    end)
+    if not specs then return self end
     return internal.transform({ self }, specs, own, self:cardinality(), function(pull, give)
       local state = initial
       for components in pull do

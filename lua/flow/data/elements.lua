@@ -168,12 +168,16 @@ function elements.fill(what, element, values, specs)
   return anchors
 end
 
--- The components of an element of zeros and empty texts, of sizes 1 where they differ.
-function elements.blank(specs)
+-- The components of an element of zeros and empty texts. Sizes that vary are 1, or 2 where those of `others`, components of another
+-- element, are 1.
+function elements.blank(specs, others)
   local values = {}
   for i, spec in ipairs(specs) do
-    local shape, count = {}, 1
-    for axis, size in ipairs(spec.shape) do shape[axis], count = size < 0 and 1 or size, count * math.abs(size) end
+    local shape, count, other = {}, 1, others and type(others[i]) ~= "string" and others[i].shape
+    for axis, size in ipairs(spec.shape) do
+      shape[axis] = size < 0 and (other and other[axis] == 1 and 2 or 1) or size
+      count = count * shape[axis]
+    end
     if spec.dtype ~= "string" then values[i] = tensor.zeros(shape, { dtype = spec.dtype })
     elseif #shape == 0 then values[i] = ""
     else

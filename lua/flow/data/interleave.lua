@@ -9,12 +9,6 @@ local elements = require "flow.data.elements"
 
 local C, raise = native.C, errors.raise
 
--- What f gives for an element of zeros and empty texts; nil if it fails.
-local function of_zeros(specs, f)
-  local ok, result = pcall(f, elements.blank(specs))
-  return ok and result or nil
-end
-
 return function(Dataset, internal, make, out, with_structure)
   -- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.
   -- f runs in Lua, with values, by the thread that reads; num_parallel_calls lets a thread work ahead on every open Dataset. If there are
@@ -34,15 +28,21 @@ return function(Dataset, internal, make, out, with_structure)
       if not internal.is(made) then raise("%s: the function returned %s, expected a Dataset", what, errors.describe(made)) end
       return made
     end
-    local first = internal.first(self)
-    local like      -- a data set that f gives: C learns from it what elements are
-    if first then like = dataset_of(first) else like = of_zeros(self._specs, dataset_of) end
-    if not like then return with_structure(make({ self }, C.flow_dataset_take, self._handle, 0, out), self._structure) end
+    local specs, own, like = internal.learn(self, function(values)
+      local made = dataset_of(values)
+      return made._specs, made._structure, made
+    end)
+    if not specs then return with_structure(make({ self }, C.flow_dataset_take, self._handle, 0, out), self._structure) end
+    -- C learns what elements are from a data set: from the one that f gave, unless sizes vary that do not vary there.
+    local pattern = like
+    for i, spec in ipairs(like._specs) do
+      if elements.spec_text(spec) ~= elements.spec_text(specs[i]) then pattern = internal.transform({}, specs, own, 0, function() end) end
+    end
     local callback = Iterator._register_function(dataset_of, is_text)
-    local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, cycle, block_length,
+    local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, pattern._handle, cycle, block_length,
       parallel ~= 0 and 1 or 0, out)
     rawset(dataset, "_callback", callback)
-    return with_structure(dataset, like._structure, like._window)
+    return with_structure(dataset, own, like._window)
   end
 
   -- The Datasets that f gives, one after the other.
