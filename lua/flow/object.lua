@@ -201,6 +201,11 @@ function object.class(name, parent, receiver)
       local nils = rawget(self, "_set_to_nil")
       if nils and nils[key] then return nil end
       if key == "from_config" and of_class(class, key) then return bind(self, of_class(class, key), class) end
+      local item = type(key) == "number" and lookup(class, "methods", "__getitem__")      -- sequence[0], as in Python
+      if item then
+        local values = { item(self, key) }
+        return values[2] == nil and values[1] or values
+      end
       if type(key) ~= "string" then errors.raise("%s is indexed by names, got %s", object.title(self), errors.describe(key)) end
       errors.raise("%s has no field %q%s", object.title(self), key,
         errors.elsewhere(class.receiver, key) or errors.suggestion(key, known_names(self, class, more)))

@@ -407,15 +407,16 @@ end
 -- What regularizers and add_loss() add to the loss: a list of scalars, for a training loop that the user writes.
 function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
 
-function Layer.fields.weights(self) return self:_collect({}, {}) end
-function Layer.fields.trainable_weights(self) return self._trainable and self:_collect_trainable({}, {}) or {} end
+local function printed(list) return require "flow.classes.printed" (list) end
+function Layer.fields.weights(self) return printed(self:_collect({}, {})) end
+function Layer.fields.trainable_weights(self) return printed(self._trainable and self:_collect_trainable({}, {}) or {}) end
 function Layer.fields.non_trainable_weights(self)
   local trainable, list = {}, {}
   for _, v in ipairs(self.trainable_weights) do trainable[v] = true end
   for _, v in ipairs(self.weights) do
     if not trainable[v] then list[#list + 1] = v end
   end
-  return list
+  return printed(list)
 end
 Layer.fields.variables = Layer.fields.weights
 Layer.fields.trainable_variables = Layer.fields.trainable_weights

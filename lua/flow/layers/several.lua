@@ -312,9 +312,9 @@ function several.build(layer, call, shape_of)
     local shapes, of_arguments = {}, {}
     for i, t in ipairs(call.list) do shapes[i] = shape_of(t) end
     for i, value in ipairs(call.arguments) do
-      of_arguments[i] = is_operand(value) and shape_of(value) or {}
+      of_arguments[i] = is_operand(value) and symbolic.shape { unpack(shape_of(value)) } or {}
       for k, entry in pairs((is_operands(value) or are_named(value)) and value or {}) do
-        of_arguments[i][k] = entry and shape_of(entry)
+        of_arguments[i][k] = entry and symbolic.shape { unpack(shape_of(entry)) }
       end
     end
     layer:_ensure_built(shapes, #call.list == 1, of_arguments)

@@ -35,6 +35,7 @@ end
 ---- tensors --------------------------------------------------------------------------------------------------------------------
 
 local Shape = { __metatable = false, __tostring = symbolic.shape_text }
+function Shape.__index(list, key) return require "flow.classes.from_end" (list, key) end
 function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
 function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 

@@ -119,7 +119,7 @@ function Model.fields.layers(self)
   for _, layer in ipairs(not object.is(self, Sequential) and rawget(self, "_graph_layers") or self._children) do
     if not rawget(layer, "_operation") then list[#list + 1] = layer end
   end
-  return list
+  return require "flow.classes.printed" (list)
 end
 -- The names of the classes of the outputs, from the data set of fit or from its file; nil: unknown.
 function Model.fields.class_names(self) return rawget(self, "_class_names") end

@@ -1,7 +1,7 @@
 -- shape_list.lua: a shape as users get it: a list that prints as one, and is equal to another with the same dimensions. What asks for its
--- metatable finds none, as of any list.
+-- metatable finds none, as of any list. [-1] is the last dimension.
 
-local Shape = { __metatable = false }
+local Shape = { __metatable = false, __index = require "flow.classes.from_end" }
 function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
 function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 

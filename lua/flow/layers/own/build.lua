@@ -10,7 +10,7 @@ local own_build = {}
 function own_build.batch_shape(shape, layer)
   local result = { layer and shape[1] and layer:_keeps_states() and shape[1] or -1 }
   for i = 2, #shape do result[i] = shape[i] end
-  return result
+  return symbolic.shape(result)
 end
 local batch_shape = own_build.batch_shape
 
