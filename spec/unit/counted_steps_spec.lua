@@ -69,6 +69,18 @@ describe("a step that computes with the rows of a batch", function()
     assert.truthy(text:find("the number of rows is not known while tracing", 1, true), text)
   end)
 
+  it("says what fails where the rows are known", function()
+    local Wrong = Scaled:extend "Wrong"
+    function Wrong:train_step(data)
+      local rows = flow.reshape(self.dense(data[1]), { 4, 2 })
+      return { loss = flow.sum(rows, { axes = 2 }) }
+    end
+    local model = Wrong()
+    model:compile { optimizer = "sgd" }
+    local text = message_of(function() model:fit(fours, { verbose = 0 }) end)
+    assert.truthy(text:find('unknown option "axes"', 1, true), text)
+  end)
+
   it("in its loss", function()
     check(function(options)
       local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2, { kernel_initializer = "ones" }) }

@@ -65,12 +65,18 @@ local function split(data, share)
   return rows_of(data, 0, at), rows_of(data, at, data.rows - at)
 end
 
+local INSTEAD = {
+  sample_weight = "its elements are x, y, sample_weight",
+  batch_size = "its elements are batches already, of the size that ds:batch(n) gave",
+  validation_split = "flow.utils.split_dataset(ds) makes two, and validation_data takes the second",
+}
+
 -- Checks a call with a Dataset, which has targets and weights and is in batches already.
 function fit_data.read_feed(model, kind, what, dataset, y, options, limit)
   if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
   for _, name in ipairs { "sample_weight", "validation_split", "batch_size" } do
     local value = options[name]
-    if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
+    if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset: %s", what, name, INSTEAD[name]) end
   end
   dataset = datasets.made(dataset, model, what)
   if py_dataset.is(dataset) then dataset = dataset:_dataset(kind == "train" and options.shuffle ~= false) end
