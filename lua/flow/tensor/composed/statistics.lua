@@ -199,12 +199,19 @@ define(function(x, axis, options)
   end)
 end, "cumsum")
 
--- Products of the elements up to each one, by pairs that are 1, 2, 4, ... apart.
-takes "x, axis?, { dtype?; }"
+-- Products of the elements up to each one, by pairs that are 1, 2, 4, ... apart. reverse: from each one on; exclusive: of the others only.
+takes "x, axis?, { dtype?; reverse: boolean = false, exclusive: boolean = false }"
 define(function(x, axis, options)
+  options = options or {}
   x, axis = along(tools.numbers(x, "cumprod"), axis, nil, "cumprod")
-  if options and options.dtype then x = x:to(options.dtype) end
+  if options.dtype then x = x:to(options.dtype) end
+  if options.reverse then
+    return ops.flip(ops.cumprod(ops.flip(x, axis), axis, { exclusive = options.exclusive }), axis)
+  end
   local n, distance = tools.length(x, axis, "cumprod"), 1
+  if options.exclusive and n > 0 then
+    x = ops.concat({ ops.ones_like(tools.part(x, axis, 1, 1)), tools.part(x, axis, 1, n - 1) }, axis)
+  end
   while distance < n do
     x = ops.concat({ tools.part(x, axis, 1, distance),
       tools.part(x, axis, distance + 1, n) * tools.part(x, axis, 1, n - distance) }, axis)

@@ -7,9 +7,12 @@ local raise = errors.raise
 local ops = tools.ops
 local windows = {}
 
--- A number for all spatial axes, or a list.
+-- A number for all spatial axes, or a list of one each; in TensorFlow's form also { 1, ..., 1 } with those of batch and channels.
 function windows.per_axis(value, count, what, name)
   local list = {}
+  if type(value) == "table" and #value == count + 2 and value[1] == 1 and value[count + 2] == 1 then
+    value = { unpack(value, 2, count + 1) }
+  end
   for i = 1, count do list[i] = tools.whole(type(value) == "table" and value[i] or value, 1, what, name) end
   if type(value) == "table" and #value ~= count then raise("flow.%s: %s has %d entries, expected %d", what, name, #value, count) end
   return list
