@@ -261,6 +261,7 @@ local function flatten(value, shape, depth, values, n, path)
       values.fractions = values.fractions or value ~= math.floor(value)
     elseif kind == "boolean" then values.numbers[n] = value and 1 or 0
     elseif integers.is(value) then values.numbers[n], values.exact[n] = tonumber(value), value
+    elseif is_tensor(value) then values.tensors = true
     elseif kind == "table" then
       raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
     else raise("flow.tensor: the value at %s is %s, expected a number", path_text(path), errors.describe(value)) end
@@ -318,15 +319,12 @@ function tensor.tensor(value, options)
   if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end
   local shape, leaf = shape_of(value)
   if type(leaf) == "string" then return require("flow.tensor.strings").made(value, options) end
-  if type(leaf) == "cdata" and is_tensor(leaf) then
-    if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
-    errors.check_list("flow.tensor", value)
-    return placed(options.dtype and tensor.stack(value):to(options.dtype) or tensor.stack(value), options)
-  end
+  if is_tensor(leaf) then return placed(require "flow.tensor.composed.packed" (value, options.dtype), options) end
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
   local values = { numbers = native.array("double", count), exact = {}, fractions = false }
   flatten(value, shape, 1, values, 0, {})
+  if values.tensors then return placed(require "flow.tensor.composed.packed" (value, options.dtype), options) end
   local exact = next(values.exact) ~= nil
   local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or exact and not values.fractions and "int64" or "float32"), shape)
   check(C.flow_tensor_write(t.p, values.numbers, count))
