@@ -73,6 +73,18 @@ describe("a FeatureSpace", function()
       'feature "x" is prepared by a function, which files do not hold: use a layer')
   end)
 
+  it("gives one text of several words one row without a batch, as Keras does", function()
+    for mode, size in pairs { dict = 4, concat = 5 } do
+      local words = flow.layers.TextVectorization { output_mode = "tf_idf" }
+      local space = Space { features = { text = Space.feature { preprocessor = words, dtype = "string", output_mode = "float" },
+        n = Space.float_normalized() }, output_mode = mode }
+      local data = flow.data.Dataset.from_tensor_slices { { text = { "a b", "b c", "a" }, n = { 1, 2, 3 } } }
+      space:adapt(data)
+      local row = space(data:iter()())
+      assert.same({ size }, { unpack((mode == "dict" and row.text or row).shape) })
+    end
+  end)
+
   it("is saved once it has learned, in a .keras file", function()
     has(message_of(function() made():save(support.folder() .. "/space.keras") end), "call adapt(data) before it is used")
     has(message_of(function() made():save "space.txt" end), 'save: "space.txt": the path must end in .keras')

@@ -27,6 +27,12 @@ describe("elements with parts", function()
     assert.same({ 0, { 1, 2 }, 1 }, { enumerated:item(), first:totable(), label:item() })
   end)
 
+  it("print as what they hold", function()
+    local named = Dataset.from_tensor_slices { { age = { 1, 2 }, job = { "a", "b" } }, { 0, 1 } }:iter()()
+    assert.equal('{ age = Tensor float32 {} cpu\n1., job = "a" }', tostring(named))
+    assert.truthy(tostring((Dataset.zip { pairs_of(), pairs_of() }:iter()())):find("^{ Tensor float32 {2} cpu"))
+  end)
+
   it("are given to functions of map and filter, and returned by them", function()
     local ds = Dataset.zip { pairs_of(), pairs_of() }:map(function(one, other)
       return { one[1] + other[1], { sum = one[2] + other[2], rest = { one[1], other[2] } } }, one[2]

@@ -159,7 +159,7 @@ local function packed(node, components, at)
   for k = 1, names and #names or #node.parts do
     value[names and names[k] or k], at = packed(node.parts and node.parts[k], components, at)
   end
-  return value, at
+  return require "flow.classes.printed" (value), at
 end
 
 -- The number of components of an entry of a structure.

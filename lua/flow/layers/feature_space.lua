@@ -309,7 +309,7 @@ local function merge(self, values)
     results[name] = encoded(self, name, crosses[name], self.crossers[name], self.crossers[name](inputs))
     list[#list + 1] = results[name]
   end
-  return self.output_mode == "dict" and results or concatenate(list)
+  return self.output_mode == "dict" and require "flow.classes.printed" (results) or concatenate(list)
 end
 
 -- One value of a call: a row of one value becomes {1}.
@@ -325,7 +325,8 @@ local function preprocess(self, name, value)
   if not component and strings.are(value) then
     local single = type(value) == "string"
     value = single and strings.of({ value }, { 1 }) or as_column(value)
-    return layer and layer(value) or value
+    if layer then value = layer(value) end
+    return single and native.is_tensor(value) and has_rank(value, 2) and value:squeeze(1) or value
   end
   value = ops.operand(value, nil, WHAT)
   local single = has_rank(value, 0)
@@ -367,7 +368,7 @@ function FeatureSpace:get_inputs()
   for _, name in ipairs(self._names) do
     self._inputs[name] = self._inputs[name] or layers().Input({ 1 }, { dtype = self.features[name].dtype, name = name })
   end
-  return self._inputs
+  return require "flow.classes.printed" (self._inputs)
 end
 
 -- What the preprocessors give for these Inputs, by name.
