@@ -1,6 +1,6 @@
 /* math.h: elementary functions of whole vectors of floats.
  *
- * exp, log and tanh are within 1.5, sigmoid within 2.5 units in the last place of the exact value for every float, denormal
+ * exp, expm1, log and tanh are within 1.5, sigmoid within 2.5 units in the last place of the exact value for every float, denormal
  * arguments and results included; NaN stays NaN (spec/c/test_network_kernels.c). Range reduction and polynomials as in Cephes' single
  * precision library (S. Moshier, netlib.org/cephes), rearranged so that no lane branches: what holds for special arguments alone is
  * selected at the end. */
@@ -27,8 +27,8 @@ ALWAYS_INLINE vf vf_sqrt(vf x)
   return y;
 }
 
-/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, for x between -104 and 89: e^r, and n. */
-ALWAYS_INLINE vf exp_parts(vf x, vi *n)
+/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2, for x between -104 and 89: e^r - 1, and n. */
+ALWAYS_INLINE vf expm1_parts(vf x, vi *n)
 {
   const vf magic = vf_set(0x1.8p23f);                           /* adding it leaves round(x / ln 2) in the low bits */
   vf shifted = x * vf_set(1.44269504f) + magic;
@@ -42,8 +42,11 @@ ALWAYS_INLINE vf exp_parts(vf x, vi *n)
   p = p * r + vf_set(1.6666665459e-1f);
   p = p * r + vf_set(5.0000001201e-1f);
   *n = (vi)((vu)shifted - (vu)magic);
-  return p * (r * r) + r + vf_set(1.0f);
+  return p * (r * r) + r;
 }
+
+/* The same: e^r, and n. */
+ALWAYS_INLINE vf exp_parts(vf x, vi *n) { return expm1_parts(x, n) + vf_set(1.0f); }
 
 /* x 2^n for n from -252 to 254, by two factors, since 2^n itself may be no normal float. */
 ALWAYS_INLINE vf times_power_of_2(vf x, vi n)
@@ -62,13 +65,11 @@ ALWAYS_INLINE vf vf_exp(vf x)
   return times_power_of_2(p, n);
 }
 
-/* ln x = e ln 2 + ln m with x = 2^e m and m between sqrt(1/2) and sqrt(2). */
-ALWAYS_INLINE vf vf_log(vf x)
+/* ln (x 2^-fewer) for normal x above 0; for others something. ln x = e ln 2 + ln m with x = 2^e m and m between sqrt(1/2) and sqrt(2). */
+ALWAYS_INLINE vf log_of_normal(vf x, vi fewer)
 {
-  vi denormal = x < vf_set(0x1p-126f);
-  vf scaled = vf_select(denormal, x * vf_set(0x1p23f), x);
-  vi bits = (vi)((vu)scaled - 0x3f3504f3u);                     /* bits of sqrt(1/2); wraps for negative x, replaced below */
-  vi exponent = (bits >> 23) - (denormal & 23);
+  vi bits = (vi)((vu)x - 0x3f3504f3u);                          /* bits of sqrt(1/2); wraps for negative x */
+  vi exponent = (bits >> 23) - fewer;
   vf m = (vf)((bits & 0x007fffff) + 0x3f3504f3) - vf_set(1.0f);
   vf e = __builtin_convertvector(exponent, vf);
   vf p = vf_set(7.0376836292e-2f);
@@ -82,7 +83,13 @@ ALWAYS_INLINE vf vf_log(vf x)
   p = p * m + vf_set(3.3333331174e-1f);
   vf square = m * m;
   vf y = p * m * square + e * vf_set(-2.12194440e-4f) - square * vf_set(0.5f);
-  y = (m + y) + e * vf_set(0.693359375f);
+  return (m + y) + e * vf_set(0.693359375f);
+}
+
+ALWAYS_INLINE vf vf_log(vf x)
+{
+  vi denormal = x < vf_set(0x1p-126f);
+  vf y = log_of_normal(vf_select(denormal, x * vf_set(0x1p23f), x), denormal & 23);
   y = vf_select(x == vf_set(0.0f), vf_set(-__builtin_inff()), y);
   y = vf_select(x == vf_set(__builtin_inff()), x, y);
   return vf_select(x >= vf_set(0.0f), y, vf_set(__builtin_nanf("")));

@@ -30,14 +30,15 @@ ALWAYS_INLINE vf vf_log1p(vf x)
   return vf_select(d == vf_set(0.0f), x, y);
 }
 
-/* e^x - 1 by the same idea: (u - 1) x / log(u) with u = e^x as rounded. */
+/* e^x - 1 = 2^n (e^r - 1) + (2^n - 1), see expm1_parts. Near 0, where 1 would drown it, n is 0; from 2^25 on the 1 itself drowns. */
 ALWAYS_INLINE vf vf_expm1(vf x)
 {
-  vf one = vf_set(1.0f), u = vf_exp(x), d = u - one;
-  vf y = d * (x / vf_log(u));
-  y = vf_select(u == vf_set(INFINITY), u, y);
-  y = vf_select(d == -one, d, y);
-  return vf_select(d == vf_set(0.0f), x, y);
+  const vf one = vf_set(1.0f), zero = { 0 };
+  vi n, large = x > vf_set(18.0f);
+  vf bounded = vf_at_least(vf_at_most(x, vf_set(89.0f)), vf_set(-80.0f)), q = expm1_parts(bounded, &n);
+  vf scale = (vf)(((n & ~large) + 127) << 23);
+  vf y = vf_select(large, times_power_of_2(q + one, n), q * scale + (scale - one));
+  return vf_select(x == zero, x, y);      /* -0 */
 }
 
 /* erf: x times a ratio of polynomials in x^2, fitted on [-4, 4] as in Eigen (Core/MathFunctionsImpl.h); beyond, erf is 1 in
@@ -113,10 +114,13 @@ ALWAYS_INLINE vf vf_silu_gradient(vf g, vf x)
   return g * (s * (one + vf_near(x) * (one - s)));
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|): the exponential never overflows. */
+/* log(1 + e^x) = max(x, 0) + log(1 + e), e = e^-|x|: the exponential never overflows. log u, u = 1 + e as rounded, lacks what the rounding
+ * cut off, e - (u - 1), divided by u. That is so small that 1 - e / 2 does for 1 / u. */
 ALWAYS_INLINE vf vf_softplus(vf x)
 {
-  return vf_relu(x) + vf_log1p(vf_exp(-vf_abs(x)));
+  const vf one = vf_set(1.0f);
+  vf e = vf_exp(-vf_abs(x)), u = one + e;
+  return vf_relu(x) + (log_of_normal(u, vi_set(0)) + (e - (u - one)) * (one - e * vf_set(0.5f)));
 }
 
 /* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double: the angle less whole quarters of a turn, pi/2 in two pieces

@@ -102,7 +102,7 @@ static const sorted *sort_line(sorted *a, sorted *b, int64_t n)
 
 /* Up to SHORT_LINE elements insertion is faster than counting 4 * 256 digits. From LONG_LINE on, three passes of 11 bits read less
  * memory than four of 8; below, clearing and adding up 3 * 2048 counts would take longer than the pass that is saved. */
-enum { SHORT_LINE = 24, LONG_LINE = 8192, MOST_DIGITS = 4 };
+enum { SHORT_LINE = 40, LONG_LINE = 8192, MOST_DIGITS = 4 };
 
 /* Floats of 16 and 32 bits and integers of up to 32 have keys of 32 bits; a position must fit in the other half of the word. */
 static int has_short_keys(int dtype, int64_t n) { return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX; }

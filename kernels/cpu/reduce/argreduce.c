@@ -178,8 +178,36 @@ static void search_many(const layout *l, int smallest, const char *x, const axis
   }
 }
 
+/* Rows of a few packed floats each, {n, 10} to {n}: n outputs, whose rows are `row` elements apart. A start of search_one takes longer than
+ * such a row, and so does a branch that nobody can foresee. */
+enum { FEW_FLOATS = 24 };
+
+#define FEW_IN_ROWS(name, better)                                                                                     \
+  static void few_##name(const float *x, int64_t row, int64_t columns, int64_t n, int64_t *positions)                 \
+  {                                                                                                                   \
+    for (int64_t i = 0; i < n; i++, x += row) {                                                                       \
+      float b = x[0];                                                                                                 \
+      int64_t best = 0;                                                                                               \
+      for (int64_t j = 1; j < columns; j++) {                                                                         \
+        float a = x[j];                                                                                               \
+        int wins = (better) | ((a != a) & (b == b));                                                                  \
+        b = wins ? a : b;                                                                                             \
+        best = wins ? j : best;                                                                                       \
+      }                                                                                                               \
+      positions[i] = best;                                                                                            \
+    }                                                                                                                 \
+  }
+FEW_IN_ROWS(largest, a > b)
+FEW_IN_ROWS(smallest, a < b)
+
+static int has_few_in_rows(const layout *l)
+{
+  return l->dtype == FLOW_FLOAT32 && l->kept_count > 0 && l->searched_count == 1 && l->searched[0].stride == 1 &&
+         l->searched[0].size <= FEW_FLOATS;
+}
+
 /* Two ways, by which elements are nearer to each other in memory: those of neighbouring outputs (search_many, {n, c} over n) or those of
- * one output (search_one, {n, c} over c). */
+ * one output (search_one, {n, c} over c; of few elements many outputs at a time). */
 static flow_status run_argreduce(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -196,21 +224,25 @@ static flow_status run_argreduce(const flow_call *call, int phase, int64_t begin
   const axis *last = l.kept_count > 0 ? &l.kept[l.kept_count - 1] : NULL;
   int64_t last_searched = l.searched[l.searched_count - 1].stride;
   /* Outputs are stored run by run, each within one line of the last kept axis. */
-  int many = last && last->size > 1 && magnitude(last->stride) < magnitude(last_searched);
+  int many = last && last->size > 1 && magnitude(last->stride) < magnitude(last_searched), few = !many && has_few_in_rows(&l);
   int64_t positions[FLOW_BLOCK_LENGTH];
   for (int64_t i = 0; i < outputs;) {
     int64_t out_offset = 0, n = 1;
     const char *x = (const char *)in->data + offset_of(l.kept, l.kept_count, i, &out_offset) * l.size;
-    if (many) {
+    if (many || few) {
       int64_t left = last->size - i % last->size;
       n = left < FLOW_BLOCK_LENGTH ? left : FLOW_BLOCK_LENGTH;
+    }
+    if (many) {
       search_many(&l, smallest, x, last, n, positions);
+    } else if (few) {
+      (smallest ? few_smallest : few_largest)((const float *)(const void *)x, last->stride, l.searched[0].size, n, positions);
     } else {
       positions[0] = search_one(&l, smallest, x);
     }
     for (int64_t j = 0; j < n; j++) positions[j] += call->attributes->reduce.base;
     FLOW_ISA_NAME(store)[FLOW_KIND_INTEGER][out->dtype](positions, (char *)out->data + out_offset * flow_dtype_size(out->dtype),
-                                                       many ? last->out_stride : 1, n);
+                                                       many || few ? last->out_stride : 1, n);
     i += n;
   }
   return FLOW_OK;
