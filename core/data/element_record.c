@@ -228,3 +228,23 @@ flow_status flow_element_read(flow_record_reader *reader, const flow_element_spe
   *ended = 1;
   return FLOW_OK;
 }
+
+/* The end is a record of its kind and a number, and has three more: its length and two checksums (io/record.h). */
+int64_t flow_element_count(const char *path, uint64_t file_bytes)
+{
+  enum { END_BYTES = 1 + 8, RECORD_BYTES = 8 + 4 + END_BYTES + 4 };
+  flow_record_reader reader = { 0 };
+  const unsigned char *bytes = NULL;
+  uint64_t count = 0, elements = 0;
+  unsigned char kind = 0;
+  if (file_bytes < RECORD_BYTES) return FLOW_UNKNOWN;
+  flow_status status = flow_record_open_at(path, file_bytes - RECORD_BYTES, END_BYTES, &reader);
+  if (status == FLOW_OK) status = flow_record_next(&reader, &bytes, &count);
+  if (status == FLOW_OK && bytes && count == END_BYTES) {
+    flow_bytes from = flow_bytes_of(bytes, count);
+    take(&from, &kind, 1);
+    take(&from, &elements, 8);
+  }
+  flow_record_close(&reader);
+  return kind == END && elements < (uint64_t)1 << 53 ? (int64_t)elements : FLOW_UNKNOWN;
+}

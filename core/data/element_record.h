@@ -34,5 +34,7 @@ flow_status flow_element_start_read(const char *path, const unsigned char *bytes
 /* The next record of a file after its start: an element (out NULL: only passed over), or the end, with *ended set. `read`: elements
  * so far, which the end must agree with. */
 flow_status flow_element_read(flow_record_reader *reader, const flow_element_spec *spec, uint64_t read, flow_element *out, int *ended);
+/* How many elements a file of this many bytes says at its end that it has; FLOW_UNKNOWN if it has no such end. */
+int64_t     flow_element_count(const char *path, uint64_t file_bytes);
 
 #endif

@@ -76,8 +76,8 @@ static flow_status filter_spec(const flow_function *function, const flow_element
   *out = *in;
   if (self->plan->output_count == 1 && output_component(self, 0).dtype == FLOW_BOOL && output_component(self, 0).rank == 0) return FLOW_OK;
   flow_component found = self->plan->output_count > 0 ? output_component(self, 0) : (flow_component){ 0 };
-  return flow_fail(FLOW_INVALID_ARGUMENT, "filter: the function gives %d values, the first is %s; one scalar of dtype bool is needed",
-                   self->plan->output_count, flow_component_text(&found));
+  return flow_fail(FLOW_INVALID_ARGUMENT, "the function of filter or take_while gives %d values, the first is %s; one scalar of dtype bool "
+                   "is needed", self->plan->output_count, flow_component_text(&found));
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------------------- */

@@ -62,8 +62,7 @@ static const flow_dataset_class class = {
   .close = close_pass, .release = release,
 };
 
-/* The signature is the file's, which is opened once here to read it and once for each pass. How many elements there are is not known before
- * the end. */
+/* The signature and the number of elements are the file's, which is opened here to read them and once for each pass. */
 flow_status flow_dataset_load(const char *path, flow_dataset **out)
 {
   FLOW_NEED(out);
@@ -73,11 +72,12 @@ flow_status flow_dataset_load(const char *path, flow_dataset **out)
   FLOW_NEED(path);
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "load: the name of a file is missing");
   flow_status status = open_file(path, &reader, &spec);
+  uint64_t file_bytes = reader.source.file_bytes;
   flow_record_close(&reader);
   FLOW_TRY(status);
   FLOW_TRY(flow_dataset_new(&class, NULL, 0, out));
   (*out)->spec = spec;
-  (*out)->cardinality = FLOW_UNKNOWN;
+  (*out)->cardinality = flow_element_count(path, file_bytes);
   ((elements *)*out)->path = flow_duplicate_text(path);
   if (((elements *)*out)->path) return FLOW_OK;
   flow_dataset_release(*out);

@@ -56,6 +56,12 @@ flow_status flow_dataset_take_while(flow_dataset *input, flow_function *function
   if (!function || !function->class->drops) return flow_fail(FLOW_INVALID_ARGUMENT, "take_while: a function that filters is needed");
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
   ((take_while *)*out)->function = flow_function_retain(function);
+  flow_status status = function->class->spec(function, &input->spec, &(*out)->spec);
+  if (status != FLOW_OK) {
+    flow_dataset_release(*out);
+    *out = NULL;
+    return status;
+  }
   (*out)->cardinality = FLOW_UNKNOWN;
   if (function->random) flow_dataset_set_random(*out, (double)(function->identity >> 11), 1);
   flow_dataset_identify(*out, function->identity);

@@ -96,6 +96,17 @@ return function(Dataset, internal)
       end
     end
     seed = seed or C.flow_context_next_seed(native.context) % 2 ^ 31
+    if weights and #datasets > 1 then      -- those that are never taken count for nothing
+      local specs, taken, parts = joined_specs(internal, what, datasets), {}, {}
+      for i, dataset in ipairs(datasets) do
+        if weights[i] > 0 then taken[#taken + 1], parts[#parts + 1] = dataset, weights[i] end
+      end
+      local same = #taken == 1
+      for i, spec in ipairs(same and specs or {}) do
+        same = same and elements.spec_text(spec) == elements.spec_text(taken[1]._specs[i])
+      end
+      if same then return taken[1] end
+    end
     return choose(internal, what, datasets, nil, stops, function()
       local uniform = internal.uniforms(seed)
       return function(left)

@@ -10,7 +10,6 @@ local ops = require "flow.tensor.ops"
 local elements = require "flow.data.elements"
 local structure = require "flow.data.structure"
 local Iterator = require "flow.data.iterator"
-local trace = require "flow.data.trace"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes
@@ -307,10 +306,11 @@ return function(Dataset, internal, make, out)
 
   ---- ends and numbers -----------------------------------------------------------------------------------------------------------
 
-  -- The elements before the first one for which predicate gives false: a scalar of dtype bool, traced as filter's.
+  -- The elements before the first one for which predicate gives false: a scalar of dtype bool. It is traced, or called in Lua, as filter's.
   takes "predicate: callable"
   function Dataset:take_while(predicate)
-    local handle = trace.filter_function(predicate, self._specs, self._structure)
+    local handle = internal.predicate(self, predicate)
+    if not handle then return internal.filter_in_lua("take_while", self, predicate, true) end
     native.keep(handle)
     return make({ self }, C.flow_dataset_take_while, self._handle, handle, out)
   end

@@ -382,7 +382,8 @@ function Dataset:map(f, parallel, in_order)
   local dataset, added, own_scopes = self, 0, scopes.own()
   own_scopes.needs_values = nil
   while true do
-    local ok, handle, steps, own, again = pcall(trace.map_function, f, dataset._specs, self._structure, added)
+    local ok, handle, steps, own, again, constants = pcall(trace.map_function, f, dataset._specs, self._structure, added)
+    if constants and not internal.are_constant(self, f, constants) then return internal.map_in_lua(self, f, "# of a text is not traced") end
     if not ok and (own_scopes.needs_values or internal.has_loose(self._specs)) then return internal.map_in_lua(self, f, handle) end
     if not ok then error(handle, 0) end
     for _, step in ipairs(steps) do dataset = with_step(dataset, step, parallel, in_order) end
@@ -395,11 +396,8 @@ end
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
   need_tensors("filter", self)
-  local own_scopes = scopes.own()
-  own_scopes.needs_values = nil
-  local ok, handle = pcall(trace.filter_function, f, self._specs, self._structure)
-  if not ok and (own_scopes.needs_values or internal.has_loose(self._specs)) then return internal.filter_in_lua(self, f) end
-  if not ok then error(handle, 0) end
+  local handle = internal.predicate(self, f)
+  if not handle then return internal.filter_in_lua("filter", self, f) end
   return map_with(self, "filter", handle)
 end
 

@@ -9,9 +9,11 @@
 local errors = require "flow.errors"
 local native = require "flow.ffi"
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 local elements = require "flow.data.elements"
 local Iterator = require "flow.data.iterator"
 local structure = require "flow.data.structure"
+local trace = require "flow.data.trace"
 local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
 local strings = require "flow.tensor.strings"
@@ -95,17 +97,48 @@ return function(Dataset, internal)
     end)
   end
 
-  -- The data set of the elements for which f gives true.
-  function internal.filter_in_lua(dataset, f)
+  -- Whether f gives these numbers, by the numbers of its results, for the first elements, too. What fails there is told by the pass.
+  function internal.are_constant(dataset, f, numbers)
+    local pass, same = Iterator._open(dataset, true), true
+    for _ = 1, LOOKED_AT do
+      local components = same and pass:_components()
+      if not components then break end
+      local ok, values = pcall(results_of, "map", dataset, f, components)
+      for i, number in pairs(ok and numbers or {}) do
+        local value = values[i]
+        if native.is_tensor(value) and #value.shape == 0 then value = value:item() end
+        same = same and value == number
+      end
+    end
+    pass:close()
+    return same
+  end
+
+  -- What f(element) says, true or false, of an element's components.
+  local function is_kept(what, dataset, f, components)
+    local kept = results_of(what, dataset, f, components)[1]
+    if kept.dtype ~= "bool" or #kept.shape > 0 then
+      raise("%s: its function gives true or false, got %s", what, errors.describe(kept))
+    end
+    return kept:item()
+  end
+
+  -- The data set of the elements for which f gives true; stops: of those before the first one for which it does not.
+  function internal.filter_in_lua(what, dataset, f, stops)
     return internal.transform({ dataset }, dataset._specs, dataset._structure, -2, function(pull, give)
       for components in pull do
-        local kept = results_of("filter", dataset, f, components)[1]
-        if kept.dtype ~= "bool" or #kept.shape > 0 then
-          raise("filter: its function gives true or false, got %s", errors.describe(kept))
-        end
-        if kept:item() then give(components) end
+        if is_kept(what, dataset, f, components) then give(components) elseif stops then return end
       end
     end)
+  end
+
+  -- The traced form of a function that says true or false of an element, as native.own has it; nil: it has to be called in Lua.
+  function internal.predicate(dataset, f)
+    local own_scopes = scopes.own()
+    own_scopes.needs_values = nil
+    local ok, handle = pcall(trace.filter_function, f, dataset._specs, dataset._structure)
+    if ok then return handle end
+    if not own_scopes.needs_values and not internal.has_loose(dataset._specs) then error(handle, 0) end
   end
 
   -- Whether there is something in these components with which f may do what no plan holds: texts, sizes that vary, and batches that may be

@@ -23,12 +23,24 @@ local function is_list_of_tensors(value)
   return type(value) == "table" and not getmetatable(value) and native.is_tensor(value[1])
 end
 
+-- Whether all entries of a list are strings.
+local function are_texts(value)
+  for _, entry in ipairs(value) do
+    if type(entry) ~= "string" then return false end
+  end
+  return true
+end
+
 -- The components of from_tensor_slices { x, y }, and their structure: a list is several components when its first entry is a tensor, a
--- list of texts or a table by names.
-local function components_of(what, value)
+-- list of texts or a table by names. whole: values are not cut into elements, so that one string may be a component, too.
+local function components_of(what, value, whole)
   if structure.is_named(value) then return structure.flatten(what, { value }) end
-  if type(value) ~= "table" or getmetatable(value) or type(value[1]) == "string" then return { value }, false end
+  if type(value) ~= "table" or getmetatable(value) then return { value }, false end
   local first = value[1]
+  if type(first) == "string" then
+    if whole and not are_texts(value) then return value, false end
+    return { value }, false
+  end
   if structure.of(what, value) then return structure.flatten(what, value) end
   errors.check_list(what, value)
   for i, entry in ipairs(value) do
@@ -89,7 +101,7 @@ return function(Dataset, make, out)
   takes "tensors: data -- from_tensors { x, y }"
   function Dataset.from_tensors(value)
     local rows = {}
-    local list, own = components_of("from_tensors", value)
+    local list, own = components_of("from_tensors", value, true)
     for i, entry in ipairs(list) do
       if is_text_list(entry) then rows[i] = strings.tensor("from_tensors", entry):expand_dims(1)
       elseif type(entry) == "string" then rows[i] = strings.of({ entry }, { 1 })

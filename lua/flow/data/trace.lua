@@ -72,10 +72,18 @@ local function where_of(f)
   return info and info.short_src .. ":" .. info.linedefined or "a callable object"
 end
 
+local function has_texts(specs)
+  for _, spec in ipairs(specs) do
+    if spec.dtype == "string" then return true end
+  end
+  return false
+end
+
 -- Calls f once. Returns the plan, steps of the host, the components that are its inputs (from 0), and for every result an output of the
 -- plan (from 0) or -1 - a component that is passed on. own: the structure of what f is called with; that of results comes with the rest.
 -- added: how many components, the last ones, maps before made of values that f computes (host_calls.computed). Where it computes another
--- one for the host, `again` is true, and the results are all components and that value.
+-- one for the host, `again` is true, and the results are all components and that value. constants: results, by their number, that are
+-- numbers of Lua, where elements have texts.
 local function run(what, f, specs, own, added)
   local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
   local function make_symbol(i, spec)
@@ -105,6 +113,15 @@ local function run(what, f, specs, own, added)
   local components, made = structure.flatten(what, returned)
   returned = components
   if #returned == 0 then raise("%s: the function returned nothing", what) end
+  local constants
+  -- A text's symbol is a table, whose # tells nothing: numbers that do not depend on the element may have been computed with it.
+  for i, value in ipairs(has_texts(specs) and components or {}) do
+    if type(value) == "number" or type(value) == "boolean" then
+      if what == "filter" then raise("filter: the function gave %s, which does not depend on the element", tostring(value)) end
+      constants = constants or {}
+      constants[i] = value
+    end
+  end
   host_calls.within(recorder, function()
     for i, value in ipairs(components) do components[i] = host_calls.settled(value) end
   end)
@@ -125,7 +142,7 @@ local function run(what, f, specs, own, added)
   local pointers, pointer_count = native.pointers(outputs)
   check(C.flow_trace_end(context, pointers, pointer_count, out_plan))
   return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results, steps = recorder.steps,
-           structure = made, again = again ~= nil }
+           structure = made, again = again ~= nil, constants = constants }
 end
 
 -- run() in a trace of its own, which is thrown away if it fails; the error then says that the function cannot be traced.
@@ -155,16 +172,16 @@ local function integers(list)
   return array, #list
 end
 
--- A flow_function for ds:map, the steps of the host that make further components before it (flow.tensor.host_calls), and the structure of
--- what it makes. own: the structure of elements. added: how many components maps before it added for f, 0 at first; where the fourth result
--- is true this map adds another one, and a further one with f follows it.
+-- A flow_function for ds:map, the steps of the host that make further components before it (flow.tensor.host_calls), the structure of what
+-- it makes, whether this map adds another component, so that a further one with f follows it, and the constants of run(). own: the
+-- structure of elements. added: how many components maps before it added for f, 0 at first.
 function trace.map_function(f, specs, own, added)
   local traced = trace_function("map", f, specs, own, added)
   local inputs, input_count = integers(traced.inputs)
   local results, result_count = integers(traced.results)
   native.keep(traced)
   check(C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function))
-  return native.own(out_function, C.flow_function_release), traced.steps, traced.structure, traced.again
+  return native.own(out_function, C.flow_function_release), traced.steps, traced.structure, traced.again, traced.constants
 end
 
 -- A flow_function for ds:filter.
