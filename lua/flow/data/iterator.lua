@@ -165,24 +165,34 @@ local function answer(self, element)
   return answered, nil, anchors
 end
 
--- Fills self._element, answering what is asked on the way. Returns a status.
+-- Fills self._element, answering what is asked on the way. Returns a status. Where it is not 0 because a function of Lua threw something
+-- else than a text, self._thrown is that.
 function Iterator:_pull()
   local handle, element = handle_of(self), self._element
+  self._thrown = nil
   while true do
     local status = tonumber(C.flow_iterator_next(handle, element))
     if status ~= 0 or element.count >= 0 then return status end
     local ok, answered, dataset, anchors = pcall(answer, self, element)
     native.keep(anchors)
+    if ok then self._thrown = nil elseif type(answered) ~= "string" then self._thrown = answered end
     C.flow_iterator_answer(handle, ok and answered or nil, ok and dataset or nil, not ok and tostring(answered) or nil)
     self._answer.count = 0
   end
+end
+
+-- After a _pull that failed: throws what a function of Lua threw, if that was no text.
+function Iterator:_rethrow()
+  if self._thrown ~= nil then error(self._thrown, 0) end
 end
 
 -- The components of the next element, side by side, and their number; nothing at the end, which closes the iterator.
 function Iterator:_components()
   if not self._handle then return end
   native.pressure()
-  check(self:_pull())
+  local status = self:_pull()
+  if status ~= 0 then self:_rethrow() end
+  check(status)
   if self._element.count == 0 then
     self:close()
     return

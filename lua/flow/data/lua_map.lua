@@ -83,6 +83,7 @@ return function(Dataset, internal)
   function internal.map_in_lua(dataset, f, problem)
     local ok, specs, own = pcall(look, "map", dataset, f)
     if not ok then
+      if type(specs) ~= "string" then error(specs, 0) end
       local at, text = tostring(specs):match "^([^\n]-:%d+: )(.*)$"
       text = (text or tostring(specs)):gsub("^map: ", "")
       error(("%smap: %s; the function was called with values, since it cannot be traced: %s"):format(at or "", text,

@@ -153,6 +153,7 @@ local function trace_here(what, f, specs, own, added)
   local function begin() check(C.flow_trace_begin(context)) end
   local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs, own, added)
   if not ok then
+    if type(result) ~= "string" then error(result, 0) end      -- what the function threw itself
     local text = tostring(result)
     local position, rest = text:match("^([^\n:]+:%d+: )(.*)$")
     error(("%s%s: the function cannot be traced: %s"):format(position or "", what, rest or text), 0)

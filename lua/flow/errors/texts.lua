@@ -107,4 +107,13 @@ function errors.check_options(what, options, known)
   return options
 end
 
+-- What f(...) returns. A function of Lua's own libraries, such as tostring, names the line that called it, which is ours: its message gets
+-- the user's line, and what it was called for.
+function errors.of_library(what, f, ...)
+  if type(f) ~= "function" or debug.getinfo(f, "S").what ~= "C" then return f(...) end
+  local results = { pcall(f, ...) }
+  if not results[1] then errors.raise("%s: %s", what, (tostring(results[2]):gsub("^[^\n]-:%d+: ", ""))) end
+  return unpack(results, 2, table.maxn(results))
+end
+
 return errors

@@ -72,7 +72,7 @@ function variable.Variable(value, options)
     raise("flow.Variable: its value is %s; an initializer is an object: flow.initializers.get(%q)", errors.describe(value), value)
   end
   if options.shape ~= nil and is_callable(value) then value = value(options.shape, { dtype = options.dtype or "float32" })
-  elseif type(value) == "function" then value = value() end
+  elseif type(value) == "function" then value = errors.of_library("flow.Variable", value) end
   local sync = SYNC[options.sync]
   if not sync then raise("flow.Variable: sync is MIRRORED, MEAN_ON_READ or SUM_ON_READ, got %s", errors.describe(options.sync)) end
   local initial = ops.operand(value, nil, "flow.Variable")

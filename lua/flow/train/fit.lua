@@ -141,7 +141,10 @@ local function run_feed(model, pass, what, list, bar, number, stops, run)
   if status == 0 and watch then watch.finish() end
   if not watch then bar:advance(done, rows) end
   local interrupted = was_interrupted(status)
-  if status ~= 0 and not interrupted then training.fail(model, status, feed.rows) end
+  if status ~= 0 and not interrupted then
+    if feed.iterator then feed.iterator:_rethrow() end
+    training.fail(model, status, feed.rows)
+  end
   if not interrupted then steps.finish(model) end
   settle(model, what, run, done)
   return interrupted, done
@@ -434,7 +437,9 @@ local function predict_feed(self, feed, list, bar)
     batch = batch + 1
   end
   feed:restart()
-  native.check((feed:run(steps.number(self, "predict"), count, nil, made.outputs, collect)))
+  local status = feed:run(steps.number(self, "predict"), count, nil, made.outputs, collect)
+  if status ~= 0 and feed.iterator then feed.iterator:_rethrow() end
+  native.check(status)
   steps.count(self, "predict", batch)
   workers.check_stop(self, feed.step, "predict")
   if watch then watch.finish() end
