@@ -21,13 +21,14 @@ static int has_unknown(const flow_signature *signature)
 }
 
 /* A call, on values of these signatures, with `stand_in` for the sizes that are not known, or, if `joins`, with the size that another of
- * its operands has there. */
+ * its operands has there, and with fixed_size on fixed_axis (0: none). */
 typedef struct attempt {
   const flow_model_call *call;
   const flow_signature  *signatures;     /* [value] */
   flow_tensor          **values;         /* [value]: all NULL, before and after */
   int64_t                stand_in;
-  int                    joins;
+  int joins, fixed_axis;
+  int64_t fixed_size;
 } attempt;
 
 /* The size that an operand gets in a trace: its own, one that another operand has on that axis (elementwise layers want equal ones), or
@@ -35,6 +36,7 @@ typedef struct attempt {
 static int64_t size_of(const attempt *a, const flow_signature *input, int axis)
 {
   if (input->dims[axis] >= 0) return input->dims[axis];
+  if (axis == a->fixed_axis) return a->fixed_size;
   for (int i = 0; i < a->call->operand_count && a->joins; i++) {
     const flow_signature *other = &a->signatures[a->call->operands[i]];
     if (axis < other->rank && other->dims[axis] > 1) return other->dims[axis];
@@ -109,9 +111,56 @@ static flow_status make_layer(flow_context *context, const flow_model_call *call
   return status;
 }
 
+/* The most sizes of operands that are tried. */
+enum { MOST_SIZES = 32 };
+
+static int add_size(int64_t *sizes, int count, int64_t size)
+{
+  for (int i = 0; i < count; i++)
+    if (sizes[i] == size) return count;
+  if (size > 1 && count < MOST_SIZES) sizes[count++] = size;
+  return count;
+}
+
+/* Adds the lengths of lists in a description, among which are the sizes of tensors that an op keeps. Of lists in a list the first one has
+ * the length of the others. Returns the new count. */
+static int add_lengths(const flow_json *json, int64_t *sizes, int count)
+{
+  const flow_json *item;
+  if (flow_json_is(json, FLOW_JSON_LIST)) {
+    count = add_size(sizes, count, flow_json_count(json));
+    if (flow_json_is(json->child, FLOW_JSON_LIST)) return add_lengths(json->child, sizes, count);
+  }
+  FLOW_JSON_EACH(item, json) count = add_lengths(item, sizes, count);
+  return count;
+}
+
+/* Tries, on each axis that is not known, each size that the operands of an op have elsewhere, such as the rows of what {3, -1} is
+ * multiplied by. */
+static flow_status try_sizes(flow_context *context, attempt a, flow_signature *results)
+{
+  int64_t sizes[MOST_SIZES];
+  int count = 0;
+  for (int i = 0; i < a.call->operand_count; i++) {
+    const flow_signature *operand = &a.signatures[a.call->operands[i]];
+    for (int axis = 1; axis < operand->rank; axis++) count = add_size(sizes, count, operand->dims[axis]);
+  }
+  count = add_lengths(a.call->entry, sizes, count);
+  for (int i = 0; i < a.call->operand_count; i++) {
+    const flow_signature *operand = &a.signatures[a.call->operands[i]];
+    for (a.fixed_axis = 1; a.fixed_axis < operand->rank; a.fixed_axis++)
+      for (int k = 0; k < count && operand->dims[a.fixed_axis] < 0; k++) {
+        a.fixed_size = sizes[k];
+        if (try_pair(context, a, STAND_INS[0], results) == FLOW_OK) return FLOW_OK;
+      }
+  }
+  return FLOW_INVALID_ARGUMENT;
+}
+
 /* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. Attempts, in order: stand-ins alone; with
- * sizes of other operands; with larger stand-ins. Only FLOW_INVALID_ARGUMENT, which a size may have caused, is followed by another
- * attempt, and the first one's message is the one that is kept, since it names the sizes of the file. */
+ * sizes of other operands there; with larger stand-ins; of an op, with sizes that operands have elsewhere. Only FLOW_INVALID_ARGUMENT,
+ * which a size may have caused, is followed by another attempt, and the first one's message is the one that is kept, since it names the
+ * sizes of the file. */
 static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
 {
   flow_signature *results = &signatures[call->result];
@@ -124,6 +173,7 @@ static flow_status build_call(flow_context *context, const flow_model_call *call
   flow_status status = try_pair(context, a, STAND_INS[0], results);
   if (status != FLOW_INVALID_ARGUMENT) return status;
   if (try_pair(context, joined, STAND_INS[0], results) == FLOW_OK || try_pair(context, a, STAND_INS[1], results) == FLOW_OK) return FLOW_OK;
+  if (call->operation && try_sizes(context, a, results) == FLOW_OK) return FLOW_OK;
   return try_pair(context, a, STAND_INS[0], results);
 }
 

@@ -46,6 +46,20 @@ describe("shapes of symbolic tensors with unknown sizes", function()
     has(message_of(function() model:predict({ flow.ones { 2, 4, 3 }, flow.ones { 2, 5, 3 } }, QUIET) end), "cannot be added")
   end)
 
+  it("take the size that another operand of an op has where the op needs it", function()
+    local w = flow.ones { 5, 4 }
+    assert.same({ -1, 3, 4 }, flow.matmul(flow.Input { 3, -1 }, w).shape)
+    assert.same({ -1, 4 }, flow.matmul(flow.Input { -1 }, flow.Variable(w)).shape)
+    assert.same({ -1, -1, 4 }, flow.matmul(flow.Input { -1, -1 }, w).shape)
+    assert.same({ -1, 3, 4 }, flow.matmul(flow.Input { 3, -1 }, flow.Input { 5, 4 }).shape)
+    assert.same({ -1, 3, 5 }, (flow.Input { 3, -1 } + flow.ones { 5 }).shape)
+    local input = flow.Input { 3, -1 }
+    local model = flow.Model { inputs = input, outputs = flow.matmul(input, w) }
+    model_files.assert_returns(model, { flow.ones { 2, 3, 5 } })
+    has(message_of(function() model:predict(flow.ones { 2, 3, 6 }, QUIET) end), "3, 6} has 6 columns, b {5, 4} has 5 rows")
+    has(message_of(function() flow.matmul(flow.Input { 3, -1, 2 }, w) end), "a {None, 3, 1680, 2} has 2 columns, b {5, 4} has 5 rows")
+  end)
+
   it("are those of models, too, and stand in summary() as None", function()
     local model = image_model { -1, -1, 3 }
     assert.same({ -1, -1, -1, 3 }, model.input_shape)

@@ -3,6 +3,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local names = require "flow.names"
 local object = require "flow.object"
 local scopes = require "flow.scopes"
 local signature = require "flow.signature"
@@ -219,6 +220,29 @@ local function known_sizes(list)
   return sizes
 end
 
+-- For each axis of an op's inputs that is not known, the sizes that its other operands have: { [axis] = size }, one at a time.
+local function sizes_of_operands(list, operation)
+  local sizes, attempts = {}, {}
+  local function note(shape)
+    for _, size in ipairs(shape) do
+      if size > 1 then sizes[size] = true end
+    end
+  end
+  for _, t in ipairs(list) do note(t.shape) end
+  for i = 1, operation.count do
+    local operand = operation.operands[i]
+    if native.is_tensor(operand) or native.is_variable(operand) then note(operand.shape) end
+  end
+  for _, t in ipairs(list) do
+    for axis = 2, #t.shape do
+      for _, size in ipairs(t.shape[axis] < 0 and names.keys(sizes) or {}) do
+        attempts[#attempts + 1] = { STAND_INS[1], { [axis] = size } }
+      end
+    end
+  end
+  return attempts
+end
+
 -- outputs, with -1 where others, those for the other size, differ.
 local function join_outputs(layer, outputs, others)
   for i = 1, math.max(#outputs, #others) do
@@ -233,7 +257,7 @@ end
 
 -- What the layer gives for a list of inputs { shape =, dtype = }: a list of the same, with -1 for the sizes that are not known; single =
 -- true: it gives one tensor. If the layer takes no stand-in, an unknown size is taken to be the one that another input has there: { -1, 3 }
--- and { 5, 3 } can be added where both have five rows.
+-- and { 5, 3 } can be added where both have five rows. Of an op also one that another operand has elsewhere: { 3, -1 } times { 5, 4 }.
 function symbolic.infer(layer, list, single, training, as_call)
   for i, input in ipairs(list) do
     if input.dtype == "string" then
@@ -246,6 +270,8 @@ function symbolic.infer(layer, list, single, training, as_call)
   local in_c, first_problem = layer._handle and not rawget(layer, "_own_call") or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, { in_c and STAND_INS[2] or FINE, {} } }
   attempts[#attempts + 1] = { ROWS, {} }
+  local operation = rawget(layer, "_operation")
+  for _, attempt in ipairs(operation and sizes_of_operands(list, operation) or {}) do attempts[#attempts + 1] = attempt end
   for _, attempt in ipairs(attempts) do
     local ok, found = pcall(function() return join_outputs(layer, symbolic.with_sizes(list, call, unpack(attempt))) end)
     if ok then return found end
