@@ -426,12 +426,15 @@ end
 takes "calibration: data, { filters?, batch_size?: whole, steps?: whole }"
 function Model:quantize(calibration, options) require "flow.train.quantization"(self, calibration, options) end
 
--- Raises unless class_weight is a table of numbers by numbers.
+-- Raises unless class_weight is a table of numbers by labels, which are whole numbers.
 local function check_class_weight(by_class)
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
   for label, weight in pairs(by_class) do
     if type(label) ~= "number" or type(weight) ~= "number" then
       raise("class_weight is a table { [label] = weight } of numbers, got [%s] = %s", errors.describe(label), errors.describe(weight))
+    end
+    if label % 1 ~= 0 then
+      raise("class_weight: a label is a whole number, got [%s] = %s", errors.describe(label), errors.describe(weight))
     end
   end
 end
