@@ -63,6 +63,30 @@ describe("flow.random.Generator", function()
     assert.is_false(same(parts[1]:normal { 3 }, parts[2]:normal { 3 }))
   end)
 
+  it("draws whole numbers of all that a dtype holds", function()
+    local generator = random.Generator.from_seed(3)
+    local RANGES = { uint8 = { 0, 2 ^ 8 }, int8 = { -2 ^ 7, 2 ^ 8 }, int32 = { -2 ^ 31, 2 ^ 32 }, int64 = { -2 ^ 63, 2 ^ 64 } }
+    for dtype, range in pairs(RANGES) do
+      local x = generator:uniform_full_int({ 100, 200 }, dtype)
+      assert.equal(dtype, x.dtype)
+      x = (x:to "float64" - range[1]) / range[2]
+      assert.is_true(x:min():item() >= 0 and x:max():item() <= 1)
+      assert.is_true(math.abs(x:mean():item() - 0.5) < 0.01 and math.abs(x:std():item() - 12 ^ -0.5) < 0.01, tostring(x:mean()))
+    end
+    assert.equal("int64", generator:uniform_full_int({ 2 }).dtype)
+    local message = message_of(function() generator:uniform_full_int({ 2 }, "float32") end)
+    assert.truthy(message:find("the dtype is int8, uint8, int32 or int64, got the string", 1, true), message)
+  end)
+
+  it("goes on where another one was", function()
+    local generator = random.Generator.from_seed(3)
+    generator:normal { 3 }
+    local other = random.Generator.from_state(generator.state, "philox")
+    assert.is_true(same(generator:normal { 3 }, other:normal { 3 }))
+    local message = message_of(function() random.Generator.from_state { 1, 2, 3 } end)
+    assert.truthy(message:find("set_state takes what get_state gave", 1, true), message)
+  end)
+
   it("makes other seeds for every element of a dataset", function()
     local generator = random.Generator.from_seed(1)
     local dataset = flow.data.Dataset.range(6):map(function() return random.stateless_uniform({}, generator:make_seeds()[{ {}, 1 }]) end)

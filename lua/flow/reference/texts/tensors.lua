@@ -276,6 +276,13 @@ flow.random.Generator.from_seed: A generator of numbers, and of seeds for the st
   print(generator:normal({ 2, 2 }).shape[1])      --> 2
 flow.random.Generator.from_non_deterministic_state: A generator of a fresh seed of the global ones.
   print(flow.random.Generator.from_non_deterministic_state():uniform({ 2 }).shape[1])      --> 2
+flow.random.Generator.from_state: A generator that goes on where another one was.
+  local generator = flow.random.Generator.from_seed(1)
+  print(flow.random.Generator.from_state(generator.state):get_state().seed)      --> 1
+generator.state: Where it is in its numbers, as from_state takes it.
+  print(flow.random.Generator.from_seed(1).state.seed)      --> 1
+generator:uniform_full_int: The next whole numbers, of all that the dtype holds.
+  print(flow.random.Generator.from_seed(1):uniform_full_int({ 2 }, "int32").dtype)      --> int32
 generator:make_seeds: Seeds for the stateless functions, the columns of a tensor {2, count}; in ds:map others for each element.
   local seed = flow.random.Generator.from_seed(1):make_seeds(2)[{ {}, 1 }]
   print(flow.random.stateless_uniform({ 4 }, seed).shape[1])      --> 4

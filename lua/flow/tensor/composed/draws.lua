@@ -137,6 +137,17 @@ function Generator:truncated_normal(shape, mean, stddev, dtype)
   return random.stateless_truncated_normal(shape, next_pair(self), mean, stddev, dtype)
 end
 
+-- Whole numbers of which each that the dtype holds is as likely.
+takes "shape: list, dtype: string = 'int64'"
+function Generator:uniform_full_int(shape, dtype)
+  local all, what = { int8 = true, uint8 = true, int32 = true, int64 = true }, "Generator:uniform_full_int"
+  if not all[dtype] then raise("%s: the dtype is int8, uint8, int32 or int64, got %s", what, errors.describe(dtype)) end
+  local x = bits(count_of(shape, what), next_pair(self))
+  if dtype == "int64" then return ops.reshape(x, shape) end
+  local low, below = dtype:find "^u" and 0 or dtype == "int8" and -128 or -2147483648, dtype == "int32" and 2 ^ 32 or 2 ^ 8
+  return finish(ops.bitwise_and(x, whole(below - 1)) + whole(low), shape, dtype)
+end
+
 local function made(seed)
   return object.new(Generator, { seed = seed, drawn = 0 })
 end
@@ -164,10 +175,18 @@ function Generator:set_state(state)
   rawset(self, "seed", state.seed)
   rawset(self, "drawn", state.drawn)
 end
+Generator.fields.state = Generator.get_state
 
 random.Generator = signature.module "flow.random.Generator"
 takes "seed: whole, { alg?; }"
 function random.Generator.from_seed(seed) return made(seed) end
+-- One that goes on where another one was: state is its get_state(), or its field state.
+takes "state: table, { alg?; }"
+function random.Generator.from_state(state)
+  local generator = made(0)
+  generator:set_state(state)
+  return generator
+end
 -- Of a fresh seed of the global ones.
 takes "{ alg?; }"
 function random.Generator.from_non_deterministic_state() return made(random.seed_of("flow.random.Generator", {})) end
