@@ -222,6 +222,22 @@ describe("names of TensorFlow", function()
     assert.same({ 6, 6, 1 }, { unpack(nearest.shape) })
   end)
 
+  it("have add_n, of tensors, variables and symbolic tensors of one shape and dtype", function()
+    local pair = flow.tensor { 1, 2 }
+    assert.same({ 4, 6 }, flow.add_n({ pair, flow.Variable { 2, 2 }, flow.tensor { 1, 2 } }):totable())
+    assert.same({ 1, 2 }, flow.math.add_n({ pair }):totable())
+    assert.same({ 2, 4 }, flow.fn(function(list) return flow.add_n(list) end)({ pair, pair }):totable())
+    local inputs = { flow.Input { 2 }, flow.Input { 2 } }
+    local model = flow.Model { inputs = inputs, outputs = flow.add_n(inputs) }
+    assert.same({ { 2, 2 } }, model:predict({ flow.ones { 1, 2 }, flow.ones { 1, 2 } }, { verbose = 0 }):totable())
+    for _, case in ipairs { { {}, "the list is empty" }, { { pair, flow.ones { 3 } }, "number 2 is float32 {3}" },
+      { { pair, flow.ones({ 2 }, { dtype = "int32" }) }, "the first one is float32 {2}, number 2 is int32 {2}" },
+      { { pair, nil, pair }, "entry 2 of the list is nil" } } do
+      local message = message_of(function() flow.add_n(case[1]) end)
+      assert.truthy(message:find(case[2], 1, true), message)
+    end
+  end)
+
   it("are clip_by_norm, global_norm and clip_by_global_norm, with the values of TensorFlow", function()
     local a, b = flow.tensor { 3, 4 }, flow.Variable { 1, 2 }
     local clipped, norm = flow.clip_by_global_norm({ a, false, b }, 2.5)

@@ -51,7 +51,6 @@ local places = {
     constant_initializer = "initializers are in flow.initializers",
     random_uniform_initializer = "flow.initializers.RandomUniform()", random_normal_initializer = "flow.initializers.RandomNormal()",
     fill = "flow.full(shape, value)",
-    add_n = "layers.Add()(list), or flow.sum(flow.stack(list), 1)",
     py_function = "flow.data.Dataset.from_generator calls Lua for each element",
     estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",
     profiler = "flow.profile(f) prints where time goes",

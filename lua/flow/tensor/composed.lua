@@ -28,7 +28,7 @@ FILES.network = [[moments batch_normalization layer_normalization rms_normalizat
   categorical_crossentropy sparse_categorical_crossentropy psnr multi_hot dot_product_attention ctc_loss ctc_decode]]
 FILES.linalg = [[solve_triangular cholesky cholesky_inverse solve inv det slogdet logdet lu_factor qr norm eigh svd pinv matrix_rank
   lstsq]]
-FILES.clipping = "clip_by_norm clip_by_global_norm global_norm"
+FILES.clipping = "add_n clip_by_norm clip_by_global_norm global_norm"
 FILES.spaces = "logspace geomspace"
 FILES.fourier = "fft fft2 ifft2 rfft irfft extract_sequences stft istft"
 FILES.products = "dot tensordot inner outer vdot kron cross vander cdist"

@@ -107,6 +107,8 @@ flow.clip_by_norm: A tensor, scaled to a norm if its own is larger, along axes o
   print(flow.clip_by_norm(flow.tensor { 3, 4 }, 1))
 flow.global_norm: The root of the sum of the squares of all elements of several tensors.
   print(flow.global_norm({ flow.tensor { 3 }, flow.tensor { 4 } }):item())      --> 5
+flow.add_n: The sum of a list of tensors of one shape.
+  print(flow.add_n({ flow.ones { 2 }, flow.ones { 2 } }):totable()[1])      --> 2
 flow.clip_by_global_norm: Several tensors, scaled by one factor to a norm of all of them if it is larger, and the norm that they had.
   local clipped, norm = flow.clip_by_global_norm({ flow.tensor { 3 }, flow.tensor { 4 } }, 1)
   print(norm:item())      --> 5

@@ -3,6 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
+local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 
 local ops, raise = tools.ops, errors.raise
@@ -45,6 +46,27 @@ end
 
 -- The root of the sum of the squares of all tensors.
 tools.create("global_norm", "t_list: gaps", function(list) return norm_of("global_norm", list, (places("global_norm", list))) end)
+
+-- The sum of all tensors of a list, which have one shape and dtype.
+tools.create("add_n", "inputs: given, name?: string", function(list)
+  if native.is_tensor(list) or native.is_variable(list) then list = { list } end
+  if type(list) ~= "table" or getmetatable(list) then raise("flow.add_n takes a list of tensors, got %s", errors.describe(list)) end
+  local count, total, first = errors.check_list("flow.add_n", list), nil, nil
+  if count == 0 then raise("flow.add_n: the list is empty") end
+  for i = 1, count do
+    local of_entry = type(list[i]) == "table" and getmetatable(list[i])
+    local is_symbolic = of_entry and of_entry.__apply
+    local x = is_symbolic and list[i] or tools.operand(list[i], "add_n")
+    local shape = tensor.shape_text(is_symbolic and x.shape or tools.dims(x))
+    first = first or { shape = shape, dtype = x.dtype }
+    if x.dtype ~= first.dtype or shape ~= first.shape then
+      raise("flow.add_n: all tensors have one shape and dtype; the first one is %s %s, number %d is %s %s", first.dtype, first.shape, i,
+        x.dtype, shape)
+    end
+    total = total and total + x or x
+  end
+  return total
+end)
 
 -- The tensors, scaled by one factor to the norm clip_norm of all of them where it is larger, and the norm that they had. Entries that are
 -- nil or false, gradients of what is not connected, stay.
