@@ -236,6 +236,17 @@ describe("64-bit integers", function()
     os.remove(path)
   end)
 
+  it("are not made of fractions by Dataset.range, which counts in floats if it is told to", function()
+    local Dataset = flow.data.Dataset
+    for _, numbers in ipairs { { 2.5 }, { 0.5, 3 }, { 0, 3, 0.7 }, { 1 / 0 } } do
+      local message = support.message_of(function() Dataset.range(unpack(numbers)) end)
+      assert.truthy(message:find("range: its numbers are int64, got the number", 1, true), message)
+    end
+    local list = {}
+    for x in Dataset.range(0, 1.25, 0.5, { dtype = "float32" }):iter() do list[#list + 1] = x:item() end
+    assert.same({ 0, 0.5, 1 }, list)
+  end)
+
   it("are moved to and from a GPU", function()
     if #flow.config.list_devices("gpu") == 0 then pending("there is no GPU") end
     local t = flow.full({ 2 }, BIG, { device = "gpu:0" })

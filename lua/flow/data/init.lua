@@ -173,10 +173,11 @@ require "flow.data.choice" (Dataset, internal)
 require "flow.data.interleave" (Dataset, internal, make, out, with_structure)
 require "flow.data.lua_map" (Dataset, internal)
 
--- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
+-- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]. Raises if integers are asked of fractions.
 takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
 function Dataset.range(start, stop, step, options)
   local exact
+  if not tostring(options.dtype):find "float" then integers.check_whole("range", { start, stop or 0, step }, options.dtype) end
   start, stop, step, exact = integers.range("range", start, stop, step)
   local make_range = exact and C.flow_dataset_range_integers or C.flow_dataset_range
   return make({}, make_range, start, stop, step, native.dtype(options.dtype), out)
@@ -202,11 +203,7 @@ function Dataset.from_generator(f, options)
   local specs = elements.asked("from_generator", options)
   local own
   if specs == nil then
-    -- A function of Lua's own libraries, such as tostring, names the line that called it, which is here.
-    local ok, next_element, state, control = pcall(function() return f(unpack(options.args or {})) end)
-    local named_here = not ok and debug.getinfo(f, "S").what == "C"
-    if named_here then raise("from_generator: %s", (tostring(next_element):gsub("^[^\n]-:%d+: ", ""))) end
-    if not ok then error(next_element, 0) end
+    local next_element, state, control = errors.of_library("from_generator", f, unpack(options.args or {}))
     signature.check_callable("from_generator: a for loop over what the function returned", next_element)
     local first = { next_element(state, control) }
     if table.maxn(first) == 0 then

@@ -36,6 +36,16 @@ function integers.to_lua(value)
   return native.cast("int64_t", value)
 end
 
+-- Raises if one of these numbers of a range of integers is a fraction or infinite.
+function integers.check_whole(what, numbers, dtype)
+  for _, number in ipairs(numbers) do
+    if type(number) == "number" and (number % 1 ~= 0 or math.abs(number) == math.huge) then
+      errors.raise("%s: its numbers are %s, got %s; { dtype = \"float32\" } counts in fractions", what, tostring(dtype),
+        errors.describe(number))
+    end
+  end
+end
+
 -- start, stop and step of a range, whose start is 0 if only one number is given, and whether they are 64-bit integers: one makes all so.
 function integers.range(what, start, stop, step)
   if stop == nil then start, stop = 0, start end
