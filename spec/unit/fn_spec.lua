@@ -251,4 +251,45 @@ describe("a traced tensor", function()
     countdown = flow.fn(function(n) return n > 0 and countdown(n - 1) or flow.tensor(7) end)
     assert.equal(7, countdown(300):item())
   end)
+
+  it("takes what its input_signature says, and makes tensors of numbers and lists", function()
+    local Spec, wide = flow.TensorSpec, flow.ones { 2, 3 }
+    local double = flow.fn(function(x) return x * 2 end, { input_signature = { Spec({ -1, 3 }, "float32") } })
+    assert.same({ { 2, 4, 6 } }, double({ { 1, 2, 3 } }):totable())
+    for _, rows in ipairs { 0, 1, 5 } do assert.equal(rows, double(flow.ones { rows, 3 }).shape[1]) end
+    assert.equal(12, double(flow.Variable(wide)):sum():item())
+    assert.equal(12, flow.fn(function(x) return double(x):sum() end)(wide):item())
+    assert.equal(12, flow.distribute.MirroredStrategy():run(double, { wide }):sum():item())
+    local w, tape = flow.Variable(wide), flow.GradientTape()
+    assert.same({ { 2, 2, 2 }, { 2, 2, 2 } }, tape:gradient(tape:record(function() return double(w):sum() end), w):totable())
+    for text, given in pairs {
+      ["argument 1 is float64 {2, 3}, input_signature says float32 {None, 3}"] = { wide:to "float64" },
+      ["argument 1 is float32 {3}, input_signature says float32 {None, 3}"] = { flow.ones { 3 } },
+      ["argument 1 is float32 {2, 4}"] = { flow.ones { 2, 4 } }, ["takes 1 arguments, as its input_signature says, got 2"] = { wide, 2 },
+      ["takes 1 arguments, as its input_signature says, got 0"] = {}, ["argument 1 is the string \"a\""] = { "a" },
+    } do
+      local message = message_of(function() double(unpack(given)) end)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+    assert.truthy(message_of(function() flow.fn(function(x) return double(x) end)(flow.ones { 2, 4 }) end):find("float32 {2, 4}", 1, true))
+  end)
+
+  it("has an input_signature of tables, and refuses one that is none", function()
+    local Spec = flow.TensorSpec
+    local f = flow.fn(function(batch, k) return batch.x + batch.y[1] * k end,
+      { input_signature = { { x = Spec { 2 }, y = { Spec({}, "int32") } }, Spec({}, "float32") } })
+    assert.same({ 7, 8 }, f({ x = { 1, 2 }, y = { 3 } }, 2):totable())
+    for text, given in pairs { ['argument 1: input_signature has no entry "z"'] = { x = { 1, 2 }, y = { 3 }, z = 1 },
+      ["argument 1[y] is a table, as input_signature says, got nil"] = { x = { 1, 2 } },
+      ["argument 1[x] is float32 {3}, input_signature says float32 {2}"] = { x = { 1, 2, 3 }, y = { 3 } } } do
+      local message = message_of(function() f(given, 2) end)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+    for text, specs in pairs { ["input_signature is a list, got the number 3"] = 3, ["with an entry for each argument"] = Spec { 3 },
+      ["input_signature[1] is flow.TensorSpec(shape, dtype)"] = { 3 }, ["size 1 is a whole number, or -1"] = { Spec { 1.5 } },
+      ['unknown dtype "floaty"'] = { Spec({}, "floaty") }, ["entry 1 of the list is nil"] = { nil, Spec {} } } do
+      local message = message_of(function() flow.fn(print, { input_signature = specs }) end)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+  end)
 end)

@@ -169,7 +169,7 @@ local places = {
   ["model:save_weights"] = { save_format = ENDING },
   ["flow.Variable"] = { synchronization = EQUAL, aggregation = EQUAL, validate_shape = "a variable keeps its shape",
     caching_device = "flow.device(name, f) says where f makes its variables" },
-  ["flow.fn"] = { input_signature = SHAPES, reduce_retracing = SHAPES, experimental_relax_shapes = SHAPES,
+  ["flow.fn"] = { reduce_retracing = SHAPES, experimental_relax_shapes = SHAPES,
     experimental_autograph_options = "Lua's if and for run when f is traced: flow.cond, flow.switch and flow.while_loop run in the plan",
     autograph = "Lua's if and for run when f is traced: flow.cond, flow.switch and flow.while_loop run in the plan",
     jit_compile = "a traced function always runs as a plan", experimental_compile = "a traced function always runs as a plan" },

@@ -305,7 +305,7 @@ end
 
 -- A call: by a plan for arguments of this kind, or by Lua, where a trace or tape that is under way has to see the ops, and where the
 -- function cannot be traced.
-local function call(self, ...)
+local function call_as_given(self, ...)
   if self.calls_inside then
     self.calls_inside = self.calls_inside + 1
     if self.calls_inside > MOST_CALLS_OF_ITSELF then
@@ -321,9 +321,22 @@ local function call(self, ...)
   return run(self, entry, tensors, rows)
 end
 
+-- Arguments as the function gets them.
+local function read_arguments(self, arguments)
+  if not self.input_signature then return arguments end
+  return require("flow.tensor.composed.input_signature").read(tostring(self), self.input_signature, arguments)
+end
+
+local function call(self, ...)
+  if not self.input_signature then return call_as_given(self, ...) end
+  local arguments = read_arguments(self, pack(...))
+  return call_as_given(self, unpack(arguments, 1, arguments.n))
+end
+
 -- Calls it on every local replica of the current placement, with arguments[i] (a list with its length n) on replica i, and returns a list
 -- of what each returned. One plan serves all: arguments may differ in their values and in the rows of their batches.
 function fn.call_each(self, arguments)
+  for i, given in ipairs(arguments) do arguments[i] = read_arguments(self, given) end
   local parts, places, tensors, rows = describe_call(arguments[1])
   local entry, symbolic = entry_for(self, arguments[1], parts, places, tensors, rows)
   if not entry then raise("strategy:run was called by a function that strategy:run runs") end
@@ -378,21 +391,25 @@ local function new(f, where, seed)
   return setmetatable({
     f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
     may_stay_lua = false, seed = seed, calls_inside = false,      -- calls_inside: a number while it is traced
+    input_signature = false,
   }, metatable)
 end
 
--- A traced version of f, which is a function or anything that can be called.
-fn.fn = signature.guard("flow.fn", function(f)
+-- A traced version of f, which is a function or anything that can be called. input_signature: what it is called with.
+fn.fn = signature.guard("flow.fn", function(f, options)
+  local specs = options.input_signature
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("flow.fn takes a function, got %s", errors.describe(f)) end
-  if fn.is(f) then return f end
+  if fn.is(f) and not specs then return f end
   local where = "a callable table"
   if type(f) == "function" then
     local info = debug.getinfo(f, "S")
     where = info.short_src .. ":" .. info.linedefined
   end
-  return new(f, where, C.flow_context_next_seed(context))
-end)
+  local made = new(f, where, C.flow_context_next_seed(context))
+  if specs then made.input_signature = require("flow.tensor.composed.input_signature").check(specs) end
+  return made
+end, "f?: given, { input_signature? }")
 
 -- Whether this is such a function.
 function fn.is(f) return type(f) == "table" and getmetatable(f) == metatable end

@@ -235,6 +235,8 @@ tape:close: Releases what was recorded.
 flow.fn: A function that is traced once for each kind of argument, and then runs without Lua.
   local double = flow.fn(function(x) return x * 2 end)
   print(double(flow.ones { 2 }))
+  local half = flow.fn(function(x) return x / 2 end, { input_signature = { flow.TensorSpec({ -1 }, "float32") } })
+  local halves = half { 2, 4 }      -- a list becomes a tensor
 fn:describe: What was traced, for people.
   local f = flow.fn(function(x) return x + 1 end)
   f(flow.ones { 2 })
