@@ -56,8 +56,8 @@ return function(ops, define, axis_from, gather)
   end
   ops.positions_from_zero = from_zero
 
-  -- Of an axis after the first one, where all sizes are known: rows of {outer n, inner}, whose numbers are outer * n + positions. Nothing is
-  -- transposed. nil: there are more rows than int32 counts, or none.
+  -- Of an axis after the first one, where all sizes are known: rows of {outer n, inner}, whose numbers are outer * n + positions. Nothing
+  -- is transposed. nil: there are more rows than int32 counts, or none.
   local function take_within(x, positions, axis)
     local dims, result, outer, inner = tensor.raw_shape(x), {}, 1, 1
     for i, n in ipairs(dims) do
