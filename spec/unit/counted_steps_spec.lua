@@ -112,6 +112,32 @@ describe("a step that computes with the rows of a batch", function()
   end)
 end)
 
+describe("a graph that computes with the rows of a batch", function()
+  it("has the shapes that any number of rows gives, and runs on those of each batch", function()
+    local GroupDeviation = layers.Layer:extend "GroupDeviation"      -- as in StyleGAN
+    function GroupDeviation:call(rows)
+      local groups = flow.reshape(rows, { 2, -1, rows.shape[-1] })
+      return flow.concat({ rows, flow.tile(flow.std(groups, { axis = 1 }), { 2, 1 }) }, -1)
+    end
+    local input = flow.Input { 3 }
+    local deviations = GroupDeviation()(input)
+    assert.equal("(None, 6)", tostring(deviations.shape))
+    assert.equal("(3,)", tostring(input[1].shape))
+    assert.equal("(2, None, 3)", tostring(flow.reshape(input, { 2, -1, 3 }).shape))
+    local model = flow.Model { inputs = input, outputs = layers.Dense(2, { kernel_initializer = "ones" })(deviations) * input[1][1] }
+    model:compile { optimizer = flow.optimizers.SGD(0.001), loss = "mse" }
+    assert.equal(3, #model:fit(x, y, { batch_size = 4, epochs = 3, verbose = 0 }).history.loss)
+    local found = model:predict(x[{ { 1, 4 } }], { verbose = 0 })
+    local again = model(x[{ { 1, 4 } }])
+    for i = 1, 4 do assert.truthy((found[i] - again[i]):abs():max():item() < 1e-5) end
+  end)
+
+  it("names what no number of rows would allow", function()
+    local text = message_of(function() flow.reshape(flow.Input { 3 }, { 5, 7 }) end)
+    assert.truthy(text:find("reshape: shape {None, 3} does not have the elements of {5, 7}", 1, true), text)
+  end)
+end)
+
 describe("a model that is no graph", function()
   it("gets the inputs that elements have as parts", function()
     local Sum = flow.Model:extend "Sum"

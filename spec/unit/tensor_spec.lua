@@ -335,6 +335,18 @@ describe("memory", function()
   end)
 end)
 
+describe("an assignment", function()
+  it("takes values with axes of one element before those of the place, as NumPy does", function()
+    local rows = flow.zeros { 3, 2 }
+    rows[2] = flow.tensor { { 5, 6 } }
+    rows[{ 3, 1 }] = flow.tensor { 7 }
+    assert.same({ { 0, 0 }, { 5, 6 }, { 7, 0 } }, rows:totable())
+    local ok, message = pcall(function() rows[1] = flow.ones { 2, 2 } end)
+    assert.is_false(ok)
+    assert.truthy(message:find("shape {2, 2} does not broadcast to shape {2}", 1, true), message)
+  end)
+end)
+
 describe("nested lists", function()
   it("may hold tensors beside numbers, through which gradients go", function()
     local v = flow.Variable(0)

@@ -255,6 +255,30 @@ local function join_outputs(layer, outputs, others)
   return outputs
 end
 
+-- What an operation or a layer written in Lua gives that computes with the rows of a batch, as the first of them or in groups of four, so
+-- that it is not traced for any number of them: sizes stand in for these, too. nil: it does not take them, either.
+local function counted_rows(layer, list, call)
+  local function of(rows)
+    local filled = fill_sizes(list)
+    for _, t in ipairs(filled) do
+      if t.shape[1] == -1 then t.shape[1], t._times = rows * (t._times or 1), nil end
+    end
+    return call(filled)
+  end
+  local drawn = native.text(C.flow_context_save, context)
+  local ok, first = pcall(of, STAND_INS[1][1])
+  local again, second = pcall(of, STAND_INS[1][2])
+  check(C.flow_context_restore(context, drawn))
+  if not (ok and again) then return nil end
+  local times = {}
+  for i, output in ipairs(first) do
+    times[i] = second[i] and ((second[i].shape[1] or 0) - (output.shape[1] or 0)) / (STAND_INS[1][2] - STAND_INS[1][1])
+  end
+  join_outputs(layer, first, second)
+  for i, output in ipairs(first) do output._times = times[i] > 1 and times[i] or nil end
+  return first
+end
+
 -- What the layer gives for a list of inputs { shape =, dtype = }: a list of the same, with -1 for the sizes that are not known; single =
 -- true: it gives one tensor. If the layer takes no stand-in, an unknown size is taken to be the one that another input has there: { -1, 3 }
 -- and { 5, 3 } can be added where both have five rows. Of an op also one that another operand has elsewhere: { 3, -1 } times { 5, 4 }.
@@ -266,7 +290,12 @@ function symbolic.infer(layer, list, single, training, as_call)
     end
   end
   local function call(filled) return trace_call(layer, filled, single, training, as_call) end
-  if not symbolic.has_unknown(list) then return call(list) end
+  if not symbolic.has_unknown(list) then
+    local ok, found = pcall(call, list)
+    if ok then return found end
+    local known = not layer._handle and counted_rows(layer, list, call)
+    return known or error(found, 0)
+  end
   local in_c, first_problem = layer._handle and not rawget(layer, "_own_call") or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, { in_c and STAND_INS[2] or FINE, {} } }
   attempts[#attempts + 1] = { ROWS, {} }

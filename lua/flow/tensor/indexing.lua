@@ -171,6 +171,15 @@ function tensor.select(t, key)
   return view(t, key)
 end
 
+-- t without its first `count` axes, if these have one element each.
+local function without_ones(t, count)
+  local shape = t.shape
+  for i = 1, count do
+    if shape[i] ~= 1 then return t end
+  end
+  return t:reshape { unpack(shape, count + 1) }
+end
+
 -- t[key] = value: fills, or copies a tensor or list of the selection's shape, converted to t's dtype. Views of the same memory change, too.
 function tensor.assign(t, key, value)
   tensor.need_value(t, "assigning an element")
@@ -183,6 +192,7 @@ function tensor.assign(t, key, value)
     tensor.fill(target, value, "assigning an element")
   else
     local source = native.is_tensor(value) and value or tensor.tensor(value, { dtype = t.dtype })
+    if source.rank > target.rank then source = without_ones(source, source.rank - target.rank) end
     check(C.flow_tensor_copy(target.p, tensor.need_value(source, "assigning an element")))
   end
 end
