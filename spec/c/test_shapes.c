@@ -208,6 +208,7 @@ static void movement(void **state)
     { FLOW_OP_slice, 1, { F(4) }, { .slice = { .rank = 1, .begin = { 1 }, .end = { 1 }, .step = { -1 } } }, .outputs = { F(0) } },
     { FLOW_OP_slice, 1, { F(4) }, { .slice = { .rank = 1, .begin = { 4 }, .end = { 0 }, .step = { -1 } } }, .error = "has no element 4" },
     { FLOW_OP_slice, 1, { F(4) }, { .slice = { .rank = 1, .begin = { 3 }, .end = { -2 }, .step = { -1 } } }, .error = "end -2" },
+    { FLOW_OP_slice, 1, { F(4) }, { .slice = { .rank = 1, .end = { 3 }, .step = { INT64_MAX } } }, .error = "at most 2^31" },
     { FLOW_OP_slice, 1, { F(-1) }, { .slice = { .rank = 1, .begin = { 1 }, .end = { -1 }, .step = { -1 } } }, .error = "cannot be cut" },
     { FLOW_OP_slice, 1, { F(4) }, { .slice = { .rank = 1, .begin = { -1 }, .end = { 2 }, .step = { 1 } } }, .error = "begin -1" },
     { FLOW_OP_slice, 1, { F(4, 4) }, { .slice = { .rank = 1, .end = { 2 }, .step = { 1 } } }, .error = "ranges for 1 axes given" },

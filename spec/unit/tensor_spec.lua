@@ -139,6 +139,8 @@ describe("indexing", function()
     assert.same({ { 3, 1 }, { 6, 4 } }, a[{ {}, { 3, 1, -2 } }]:totable())
     assert.same({ 2 }, a[{ 1, { 2, 2, -1 } }]:totable())
     assert.same({}, a[{ 1, { 1, 2, -1 } }]:totable())
+    assert.same({ { 1, 4 }, { 3, 6 }, { 2 } }, { a[{ {}, { 1, 3, 2 ^ 52 } }]:reshape(-1):totable(),
+      a[{ {}, { 3, 1, -2 ^ 52 } }]:reshape(-1):totable(), flow.fn(function(x) return x[{ 1, { 2, 1, -2 ^ 40 } }] end)(a):totable() })
     assert.same({ 0, 3 }, flow.zeros({ 0, 3 })[{ { nil, nil, -1 } }].shape)
     local turned = a[{ { -1, 1, -1 } }]      -- a view, as all ranges are
     turned[1] = 9

@@ -154,10 +154,10 @@ static flow_status sliced_dims(int op, const flow_attributes *attributes, const 
   out->rank = whole->rank;
   for (int i = 0; i < whole->rank; i++) {
     int64_t begin = attributes->slice.begin[i], end = attributes->slice.end[i], step = attributes->slice.step[i];
-    if (begin < 0 || end < (step < 0 ? -1 : 0) || step == 0 || step < -INT32_MAX) {
+    if (begin < 0 || end < (step < 0 ? -1 : 0) || step == 0 || step < -INT32_MAX || step > INT32_MAX) {
       return flow_rule_fail(op,
                             "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0 (of steps below 0 an end from -1), "
-                            "a step other than 0",
+                            "a step other than 0 of at most 2^31 - 1",
                             flow_axis_number(i), (long long)begin, (long long)end, (long long)step);
     }
     if (step < 0 && whole->dims[i] >= 0 && begin > end && begin >= whole->dims[i]) {

@@ -23,7 +23,7 @@ end
 -- Position from 0 of a user's position on an axis of n elements.
 local function position(value, n, axis)
   whole(value, axis)
-  if n < 0 then tensor.unknown_rows(("position %d of axis %d"):format(value, axis)) end
+  if n < 0 then tensor.unknown_rows(("position %d of axis %d"):format(value, axis), "needs") end
   local from = value < 0 and value + n or value - 1
   if from < 0 or from >= n then
     raise("position %d is out of range: axis %d has %d elements%s", value, axis, n,
@@ -35,9 +35,10 @@ end
 -- The same of a range that goes back; the end is -1 where the first element is taken. Of no elements it begins and ends at the same place.
 local function range_back(entry, n, axis, step)
   local from, to = whole(entry[1] or -1, axis), whole(entry[2] or 1, axis)
-  if n < 0 then tensor.unknown_rows(("a range that goes back on axis %d"):format(axis)) end
+  if n < 0 then tensor.unknown_rows(("a range that goes back on axis %d"):format(axis), "needs") end
   if n == 0 and from == -1 and to == 1 then return 0, 0, step end
   local first, last = position(from, n, axis), position(to, n, axis)
+  if -step > first then return first, first > last - 1 and first - 1 or first, -1 end      -- one element at most
   return first, math.min(first, last - 1), step
 end
 
@@ -51,7 +52,9 @@ local function range(entry, n, axis)
   if step < 0 then return range_back(entry, n, axis, step) end
   local from, to = whole(entry[1] or 1, axis), whole(entry[2] or -1, axis)
   if n < 0 then
-    if from < 1 or (to < 1 and to ~= -1) then tensor.unknown_rows(("a range {%d, %d} from the end of axis %d"):format(from, to, axis)) end
+    if from < 1 or (to < 1 and to ~= -1) then
+      tensor.unknown_rows(("a range {%d, %d} from the end of axis %d"):format(from, to, axis), "needs")
+    end
     return from - 1, to == -1 and LAST or to, step
   end
   local first = from < 0 and from + n or from - 1
@@ -59,6 +62,7 @@ local function range(entry, n, axis)
   if first < 0 or first > n or last < 0 or last > n or from == 0 then
     raise("the range {%d, %d} is out of range: axis %d has %d elements%s", from, to, axis, n, from == 0 and ", counted from 1" or "")
   end
+  if step >= n then return first, math.max(first, math.min(last, first + 1)), 1 end      -- one element at most: no step overflows
   return first, math.max(first, last), step
 end
 

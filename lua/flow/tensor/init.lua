@@ -378,10 +378,10 @@ function fields._keras_mask(t)
 end
 
 -- Notes for Dataset:map that a number of rows is what a function cannot be traced for.
-local function unknown_rows(what)
+local function unknown_rows(what, verb)
   scopes.own().needs_values = true
-  raise("%s is the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
-    .. "eagerly", what)
+  raise("%s %s the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
+    .. "eagerly", what, verb or "is")
 end
 tensor.unknown_rows = unknown_rows
 
