@@ -32,17 +32,13 @@ static int supports_float32(const flow_call *call)
  * if a z is. The lanes that n does not fill are -infinity, whose exponential is 0. */
 static float exponentials(const float *z, int64_t n, float *e, float *largest)
 {
-  vf top = vf_set(-INFINITY);
+  *largest = row_max(z, n);
   double total = 0;
   /* The tail is read before anything is written: e may be z. */
   int64_t whole = n / VL * VL;
   int rest = (int)(n - whole);
   vf tail = vf_set(-INFINITY);
   memcpy(&tail, z + whole, (size_t)rest * sizeof(float));
-  for (int64_t i = 0; i < whole; i += VL) top = vf_max(top, vf_load(z + i));
-  top = vf_max(top, tail);
-  *largest = -INFINITY;
-  for (int i = 0; i < VL; i++) *largest = top[i] > *largest ? top[i] : *largest;
   tail = vf_exp(tail - vf_set(*largest));
   if (e) vf_store_part(e + whole, tail, rest);
   for (int64_t i = 0; i < whole;) {
@@ -64,7 +60,7 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
 static void loss_of_few(const float *z, const int64_t *label, float *loss, int64_t classes, int64_t rows)
 {
   float lanes[SHORT_ROW * VL];
-  rows_to_strip(z, lanes, classes, rows);
+  rows_to_strip(z, classes, lanes, classes, rows);
   vf largest = strip_max(lanes, classes, VL, rows), own = { 0 };
   for (int64_t r = 0; r < rows; r++) own[r] = z[r * classes + label[r]];
   STRIP_SUM(sum, classes, vf_exp(load_lanes(lanes + i * VL, rows) - largest));
@@ -75,7 +71,7 @@ static void loss_of_few(const float *z, const int64_t *label, float *loss, int64
 static void gradient_of_few(const float *g, const float *z, const int64_t *label, float *dz, int64_t classes, int64_t rows)
 {
   float lanes[SHORT_ROW * VL];
-  rows_to_strip(z, lanes, classes, rows);
+  rows_to_strip(z, classes, lanes, classes, rows);
   vf largest = strip_max(lanes, classes, VL, rows);
   STRIP_SUM(sum, classes, kept(lanes + i * VL, vf_exp(load_lanes(lanes + i * VL, rows) - largest), rows));
   vf scale = load_lanes(g, rows) / sum;

@@ -33,28 +33,6 @@ static int supports_float32(const flow_call *call)
 
 /* ---- along the last axis ---------------------------------------------------------------------------------------- */
 
-/* The largest lane of a vector without a NaN. */
-static float largest_lane(vf v)
-{
-  float lane[VL];
-  memcpy(lane, &v, sizeof v);
-  for (int width = VL / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; i++) lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
-  return lane[0];
-}
-
-/* A NaN is left out here: it then makes its own exponential, and so the whole row, NaN. -infinity for a row of them: x - largest is then
- * NaN, which is what softmax of such a row is. */
-static float row_max(const float *x, int64_t n)
-{
-  vf largest[2] = { vf_set(-INFINITY), vf_set(-INFINITY) };
-  int64_t i = 0;
-  for (; i + 2 * VL <= n; i += 2 * VL)
-    for (int v = 0; v < 2; v++) largest[v] = vf_max(vf_load(x + i + v * VL), largest[v]);      /* a NaN is left out */
-  for (; i < n; i += VL) largest[0] = vf_max(load_lanes(x + i, n - i), largest[0]);
-  return largest_lane(vf_max(largest[0], largest[1]));
-}
-
 /* y = e^(x - largest) for n elements, a whole number of vectors; their sum. */
 ALWAYS_INLINE double exponentials(const float *x, float *y, int64_t n, vf largest)
 {
@@ -93,14 +71,7 @@ static void softmax_row(const float *x, float *y, int64_t n)
 static void log_softmax_row(const float *x, float *y, int64_t n)
 {
   vf largest = vf_set(row_max(x, n));
-  double total = 0;
-  for (int64_t i = 0; i < n;) {
-    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
-    vf sum = { 0 };
-    for (; i < end; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - largest);
-    total += (double)vf_sum(sum);
-  }
-  vf log_sum = vf_set(logf((float)total));
+  vf log_sum = vf_set(logf((float)row_exponential_sum(x, n, largest)));
   for (int64_t i = 0; i < n; i += VL) vf_store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
 }
 
@@ -161,7 +132,7 @@ static void run_few(const float *x, float *y, int64_t rows, int64_t n, strip_fun
   float lanes[SHORT_ROW * VL];
   for (; rows > 0; rows -= VL, x += n * VL, y += n * VL) {
     int64_t count = rows < VL ? rows : VL;
-    rows_to_strip(x, lanes, n, count);
+    rows_to_strip(x, n, lanes, n, count);
     strip(lanes, lanes, n, VL, count);
     strip_to_rows(lanes, y, n, count);
   }
@@ -211,8 +182,8 @@ static flow_status softmax_gradient_vector(const flow_call *call, int phase, int
     float g_lanes[SHORT_ROW * VL], y_lanes[SHORT_ROW * VL];
     for (int64_t rows = l.outer; rows > 0; rows -= VL, g += l.n * VL, y += l.n * VL, dx += l.n * VL) {
       int64_t count = rows < VL ? rows : VL;
-      rows_to_strip(g, g_lanes, l.n, count);
-      rows_to_strip(y, y_lanes, l.n, count);
+      rows_to_strip(g, l.n, g_lanes, l.n, count);
+      rows_to_strip(y, l.n, y_lanes, l.n, count);
       softmax_gradient_strip(g_lanes, y_lanes, g_lanes, l.n, VL, count);
       strip_to_rows(g_lanes, dx, l.n, count);
     }

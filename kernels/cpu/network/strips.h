@@ -1,13 +1,17 @@
-/* strips.h: exponentials of lines, such as the classes of a row, with a line in each lane of a vector. Lines that lie side by side in
- * memory are read as they are; rows of few elements, which would fill a part of a vector, are laid side by side first. */
+/* strips.h: maxima of lines, such as the classes of a row, and sums of their exponentials, as softmax, cross entropy and logsumexp need
+ * them. There are two ways to use the lanes of a vector:
+ *   row     the elements of one line are neighbours in memory: vectors run along it, and the lanes are combined at the end
+ *   strip   lines are neighbours: each lane has a line of its own, and nothing is combined across lanes
+ * Rows of few elements, which would fill only a part of a vector, are copied into a strip first. */
 #ifndef FLOW_CPU_NETWORK_STRIPS_H
 #define FLOW_CPU_NETWORK_STRIPS_H
 
+#include <math.h>
 #include "cpu/math.h"
 
 enum {
-  RUN = 8,           /* vectors, or terms of a lane, that are added as floats; their sums are added in double */
-  SHORT_ROW = 24           /* rows of as many elements at most are laid side by side */
+  RUN = 8,       /* vectors, or terms of a lane, that are added as floats; their sums are added in double */
+  SHORT_ROW = 24 /* rows of at most this many elements are copied into a strip */
 };
 
 /* -infinity in the lanes that a line does not fill: it changes neither a maximum nor a sum of exponentials. */
@@ -16,7 +20,42 @@ ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
   return vf_load_lanes(p, lanes, vf_set(-INFINITY));
 }
 
-/* The largest of each of the lines. step: floats from one element of a line to the next. */
+/* The largest lane of a vector without a NaN. */
+static inline float largest_lane(vf v)
+{
+  float lane[VL];
+  vf_store(lane, v);
+  for (int width = VL / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
+  return lane[0];
+}
+
+/* The largest of a row of n floats; -infinity if there is none. NaNs are skipped: the exponential of a NaN is NaN, and so is the sum that
+ * contains it, whatever is subtracted. */
+static inline float row_max(const float *x, int64_t n)
+{
+  vf largest[2] = { vf_set(-INFINITY), vf_set(-INFINITY) }; /* two, so that a maximum does not wait for the one before it */
+  int64_t i = 0;
+  for (; i + 2 * VL <= n; i += 2 * VL)
+    for (int v = 0; v < 2; v++) largest[v] = vf_max(vf_load(x + i + v * VL), largest[v]); /* of a NaN, the second operand */
+  for (; i < n; i += VL) largest[0] = vf_max(load_lanes(x + i, n - i), largest[0]);
+  return largest_lane(vf_max(largest[0], largest[1]));
+}
+
+/* The sum of e^(x[i] - shift) over a row of n floats; NaN if an element is. */
+static inline double row_exponential_sum(const float *x, int64_t n, vf shift)
+{
+  double total = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
+    vf sum = { 0 };
+    for (; i < end; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - shift);
+    total += (double)vf_sum(sum);
+  }
+  return total;
+}
+
+/* The largest of each of the lines of a strip. step: floats from one element of a line to the next. */
 ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = vf_set(-INFINITY);
@@ -46,14 +85,15 @@ ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
   return e;
 }
 
-/* Rows of n <= SHORT_ROW elements, VL of them at most, as lines side by side: element i of row r is strip[i * VL + r]. Lanes without a
- * row are not written. */
-ALWAYS_INLINE void rows_to_strip(const float *x, float *strip, int64_t n, int64_t rows)
+/* Rows of n <= SHORT_ROW elements, at most VL of them, as a strip: element i of row r, x[r * stride + i], is strip[i * VL + r]. Lanes
+ * without a row are not written. */
+ALWAYS_INLINE void rows_to_strip(const float *x, int64_t stride, float *strip, int64_t n, int64_t rows)
 {
   for (int64_t r = 0; r < rows; r++)
-    for (int64_t i = 0; i < n; i++) strip[i * VL + r] = x[r * n + i];
+    for (int64_t i = 0; i < n; i++) strip[i * VL + r] = x[r * stride + i];
 }
 
+/* Back into rows without gaps, stride n. */
 ALWAYS_INLINE void strip_to_rows(const float *strip, float *x, int64_t n, int64_t rows)
 {
   for (int64_t r = 0; r < rows; r++)

@@ -43,24 +43,11 @@ static void columns_logsumexp_FLOAT(const void *x_, int64_t rows, int64_t row_st
   }
 }
 
-/* n packed floats into one accumulator; what fills no vector is padded with -infinity. */
+/* n packed floats into one accumulator. */
 static void run_logsumexp_FLOAT(const float *x, int64_t n, double *accumulator)
 {
-  vf top = vf_set(-INFINITY);
-  for (int64_t i = 0; i < n; i += VL) top = vf_max(load_lanes(x + i, n - i), top);
-  float lanes[VL];
-  vf_store(lanes, top);
-  for (int width = VL / 2; width > 0; width /= 2)
-    for (int l = 0; l < width; l++) lanes[l] = lanes[l + width] > lanes[l] ? lanes[l + width] : lanes[l];
-  const vf shift = shift_of(vf_set(lanes[0]));
-  double total = 0;
-  for (int64_t i = 0; i < n;) {
-    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
-    vf sum = { 0 };
-    for (; i < end; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - shift);
-    total += (double)vf_sum(sum);
-  }
-  double term = (double)shift[0] + log(total);
+  const vf shift = shift_of(vf_set(row_max(x, n)));
+  double term = (double)shift[0] + log(row_exponential_sum(x, n, shift));
   *accumulator = *accumulator == -INFINITY ? term : log_of_sum(*accumulator, term);
 }
 
@@ -70,8 +57,7 @@ static void few_logsumexp_FLOAT(const float *x, int64_t rows, int64_t row_stride
   float lanes[SHORT_ROW * VL];
   for (int64_t row = 0; row < rows; row += VL, x += VL * row_stride) {
     int64_t count = rows - row < VL ? rows - row : VL;
-    for (int64_t r = 0; r < count; r++)
-      for (int64_t i = 0; i < n; i++) lanes[i * VL + r] = x[r * row_stride + i];
+    rows_to_strip(x, row_stride, lanes, n, count);
     vf shift, log_sum = strip_log_sum(lanes, n, VL, count, &shift);
     for (int64_t r = 0; r < count; r++) accumulators[row + r] = (double)shift[r] + (double)log_sum[r];
   }
