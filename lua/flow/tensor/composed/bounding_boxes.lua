@@ -172,18 +172,25 @@ end
 
 ---- anchors ---------------------------------------------------------------------------------------------------------------------
 
-local function size_of(shape) return shape and shape[1], shape and shape[2] end
-
--- The variance as a tensor, or nil; raises for a format that has no centre.
-local function check_deltas(what, format, variance)
-  check_format(what, format, "center_xywh", "center_yxhw")
-  if variance == nil then return nil end
-  variance = ops.operand(variance, "float32", what)
-  local dims = tensor.raw_shape(variance)
-  if dims[#dims] ~= 4 then raise("flow.utils.bounding_boxes.%s: variance has four numbers", what) end
-  return variance
+-- convert_format(boxes, source, target) for pictures of this shape {height, width, ...}, or of an unknown one, nil.
+local function converter(image_shape)
+  local shape = image_shape or {}
+  return function(boxes, source, target) return boxes_of.convert_format(boxes, source, target, shape[1], shape[2]) end
 end
 
+-- What both directions begin with: the variance as a tensor, or nil, and the converter of the pictures' shape. Raises for a format that has
+-- no centre.
+local function delta_tools(what, format, variance, image_shape)
+  check_format(what, format, "center_xywh", "center_yxhw")
+  if variance ~= nil then
+    variance = ops.operand(variance, "float32", what)
+    local dims = tensor.raw_shape(variance)
+    if dims[#dims] ~= 4 then raise("flow.utils.bounding_boxes.%s: variance has four numbers", what) end
+  end
+  return variance, converter(image_shape)
+end
+
+-- Boxes in a format with a centre as centres {..., 2} and sizes {..., 2}.
 local function halves(x)
   local axis = #tensor.raw_shape(x)
   return tools.part(x, axis, 1, 2), tools.part(x, axis, 3, 4)
@@ -193,27 +200,25 @@ end
 takes("anchors: given_data, boxes: given_data, anchor_format: string, box_format: string, encoding_format: string = 'center_yxhw', " ..
   "variance?, image_shape?: list")
 function boxes_of.encode_box_to_deltas(anchors, boxes, anchor_format, box_format, format, variance, image_shape)
-  variance = check_deltas("encode_box_to_deltas", format, variance)
-  local height, width = size_of(image_shape)
-  local centre, size = halves(boxes_of.convert_format(anchors, anchor_format, format, height, width))
-  local own_centre, own_size = halves(boxes_of.convert_format(boxes, box_format, format, height, width))
+  local factors, converted = delta_tools("encode_box_to_deltas", format, variance, image_shape)
+  local centre, size = halves(converted(anchors, anchor_format, format))
+  local own_centre, own_size = halves(converted(boxes, box_format, format))
   size = ops.maximum(size, EPSILON)
   local deltas = ops.concat({ (own_centre - centre) / size, ops.log(ops.maximum(own_size, EPSILON) / size) }, -1)
-  return variance and deltas / variance or deltas
+  return factors and deltas / factors or deltas
 end
 
 -- Boxes of anchors and what a network says of them; anchors and deltas may be tables of levels.
 takes("anchors: given_data, boxes_delta: given_data, anchor_format: string, box_format: string, encoded_format: string = 'center_yxhw', " ..
   "variance?, image_shape?: list")
 function boxes_of.decode_deltas_to_boxes(anchors, deltas, anchor_format, box_format, format, variance, image_shape)
-  variance = check_deltas("decode_deltas_to_boxes", format, variance)
-  local height, width = size_of(image_shape)
+  local factors, converted = delta_tools("decode_deltas_to_boxes", format, variance, image_shape)
   local function decoded(anchor, delta)
-    local centre, size = halves(boxes_of.convert_format(anchor, anchor_format, format, height, width))
+    local centre, size = halves(converted(anchor, anchor_format, format))
     delta = tensor_of("decode_deltas_to_boxes", delta)
-    local move, growth = halves(variance and delta * variance or delta)
+    local move, growth = halves(factors and delta * factors or delta)
     local box = ops.concat({ move * size + centre, ops.exp(growth) * size }, -1)
-    return boxes_of.convert_format(box, format, box_format, height, width)
+    return converted(box, format, box_format)
   end
   if type(anchors) ~= "table" or getmetatable(anchors) or not signature.is_named(anchors) then return decoded(anchors, deltas) end
   local result = {}
@@ -227,9 +232,8 @@ end
 takes("boxes1: given_data, boxes2: given_data, bounding_box_format: string, use_masking: boolean = false, mask_val: number = -1, " ..
   "image_shape?: list")
 function boxes_of.compute_iou(boxes1, boxes2, format, use_masking, mask_val, image_shape)
-  local height, width = size_of(image_shape)
-  local first = boxes_of.convert_format(boxes1, format, "xyxy", height, width)
-  local second = boxes_of.convert_format(boxes2, format, "xyxy", height, width)
+  local converted = converter(image_shape)
+  local first, second = converted(boxes1, format, "xyxy"), converted(boxes2, format, "xyxy")
   local a1, b1, c1, d1 = columns(first)
   local a2, b2, c2, d2 = columns(second)
   local function across(x) return ops.swapaxes(x, -1, -2) end
@@ -246,9 +250,9 @@ end
 -- The complete overlap of boxes {..., 4} with others, one by one, which also knows of distances and proportions.
 takes "boxes1: given_data, boxes2: given_data, bounding_box_format: string, image_shape?: list"
 function boxes_of.compute_ciou(boxes1, boxes2, format, image_shape)
-  local height, width = size_of(image_shape)
-  local a1, b1, c1, d1 = columns(boxes_of.convert_format(boxes1, format, "xyxy", height, width))
-  local a2, b2, c2, d2 = columns(boxes_of.convert_format(boxes2, format, "xyxy", height, width))
+  local converted = converter(image_shape)
+  local a1, b1, c1, d1 = columns(converted(boxes1, format, "xyxy"))
+  local a2, b2, c2, d2 = columns(converted(boxes2, format, "xyxy"))
   local w1, h1, w2, h2 = c1 - a1, d1 - b1 + EPSILON, c2 - a2, d2 - b2 + EPSILON
   local common = ops.maximum(ops.minimum(c1, c2) - ops.maximum(a1, a2), 0) * ops.maximum(ops.minimum(d1, d2) - ops.maximum(b1, b2), 0)
   local iou = common / (w1 * h1 + w2 * h2 - common + 2 * EPSILON)
