@@ -109,12 +109,19 @@ local function method(op, name)
 end
 
 local define = {}
-local known = {}      -- functions that are ops
 
 -- Whether a function is an op: given symbolic tensors, it calls nothing but their __apply.
-function define.is_op(f) return known[f] == true end
--- f: what computes it. name: for messages.
-function define.mark(op, f, name) known[op], errors.ops[f] = true, name end
+function define.is_op(f)
+  local entry = signature.entries[f]
+  return entry ~= nil and entry.is_op == true
+end
+
+-- Makes op, a function that takes symbolic tensors, the op of an entry. f: what computes it, the function whose messages name the op: that
+-- of the entry, or a frame around it.
+function define.register(op, entry, f)
+  entry.is_op, errors.ops[f] = true, entry.title
+  return signature.register(op, entry)
+end
 
 local function all(...) return ... end
 
@@ -133,8 +140,7 @@ local function define_named(ops, checked, f, ...)
   if checked then f = define.framed(f) end
   if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text), checked)
   else op = PLAIN[count](f, entry) end
-  signature.register(op, entry)
-  define.mark(op, f, entry.title)
+  define.register(op, entry, f)
   for _, name in ipairs { ... } do
     ops[name] = op
     native.methods[name] = signature.register(method(op, name), signature.method_of(entry, "tensor:" .. name))
@@ -161,8 +167,7 @@ function define.variadic(ops, f, name)
     end
     return by_position(op, x, ...)
   end
-  ops[name] = signature.register(op, entry)
-  define.mark(op, f, entry.title)
+  ops[name] = define.register(op, entry, f)
   native.methods[name] = signature.register(function(x, ...)
     if not is_tensor(x) then not_a_tensor(name, x) end
     return op(x, ...)
@@ -190,8 +195,7 @@ function define.of_any(ops, f, name)
     end
     return by_position(op, ...)
   end
-  ops[name] = signature.register(op, entry)
-  define.mark(op, f, entry.title)
+  ops[name] = define.register(op, entry, f)
 end
 
 -- A method of tensors that is not a function of flow.

@@ -37,8 +37,7 @@ function tools.define_long(f, name)
     end
     return f(signature.read(entry, ...))
   end
-  ops[name] = signature.register(op, entry)
-  define_op.mark(op, f, entry.title)
+  ops[name] = define_op.register(op, entry, f)
 end
 
 -- An operand as a tensor; `like` is the dtype of numbers (nil: float32).
