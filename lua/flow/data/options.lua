@@ -21,8 +21,8 @@ end
 
 Options.metatable.__newindex = function(self, name, value)
   if not SETTINGS[name] then
-    raise("flow.data.Options has no %q; it has experimental_distribute.auto_shard_policy, auto_shard_policy and deterministic",
-      tostring(name))
+    raise("flow.data.Options has no %q%s", tostring(name), errors.elsewhere("options", name)
+      or "; it has experimental_distribute.auto_shard_policy, auto_shard_policy and deterministic")
   end
   rawset(self, name, value)
 end
