@@ -124,7 +124,7 @@ describe("sizes that must be known", function()
   it("are checked where they are known: by rank and by the other sizes", function()
     local model = image_model { -1, -1, 3 }
     has(message_of(function() model:predict(flow.ones { 2, 8, 8, 4 }, QUIET) end),
-      "has shape (None, 8, 8, 4), expected (None, None, None, 3)")
+      "has shape (2, 8, 8, 4), expected (None, None, None, 3)")
     has(message_of(function() model:predict(flow.ones { 2, 8, 3 }, QUIET) end), "expected (None, None, None, 3)")
   end)
 

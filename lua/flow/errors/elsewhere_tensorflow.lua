@@ -186,7 +186,9 @@ return {
     scatter_sub = ASSIGNED, scatter_nd_update = ASSIGNED, scatter_nd_add = ASSIGNED, scatter_nd_sub = ASSIGNED,
     scatter_max = ASSIGNED, scatter_min = ASSIGNED, scatter_mul = ASSIGNED, scatter_div = ASSIGNED,
   },
-  tensor = { eval = "tensor:totable()", get_shape = "tensor.shape" },
+  tensor = {
+    eval = "tensor:totable()", get_shape = "tensor.shape", to_tensor = "there are no ragged tensors: rows are filled up to the longest already",
+  },
   ["traced function"] = {
     get_concrete_function = TRACES, pretty_printed_concrete_signatures = TRACES, graph = TRACES, function_type = TRACES,
     experimental_get_tracing_count = TRACES, experimental_get_compiler_ir = TRACES, structured_outputs = TRACES,

@@ -176,6 +176,9 @@ local FINE = { 26880, 53760 }      -- halved eight times they are whole: for mod
 -- An unknown size may also be that of the batch, which a transpose moved to another axis.
 local ROWS = { -1, -1 }
 
+-- They stand for the rows of a batch where a layer needs their number: few, since it may loop over them.
+local SOME_ROWS = { 240, 480 }
+
 -- Whether a size but that of the batch is not known, of a list of { shape = }.
 function symbolic.has_unknown(list)
   for _, t in ipairs(list) do
@@ -266,13 +269,13 @@ local function counted_rows(layer, list, call)
     return call(filled)
   end
   local drawn = native.text(C.flow_context_save, context)
-  local ok, first = pcall(of, STAND_INS[1][1])
-  local again, second = pcall(of, STAND_INS[1][2])
+  local ok, first = pcall(of, SOME_ROWS[1])
+  local again, second = pcall(of, SOME_ROWS[2])
   check(C.flow_context_restore(context, drawn))
   if not (ok and again) then return nil end
   local times = {}
   for i, output in ipairs(first) do
-    times[i] = second[i] and ((second[i].shape[1] or 0) - (output.shape[1] or 0)) / (STAND_INS[1][2] - STAND_INS[1][1])
+    times[i] = second[i] and ((second[i].shape[1] or 0) - (output.shape[1] or 0)) / (SOME_ROWS[2] - SOME_ROWS[1])
   end
   join_outputs(layer, first, second)
   for i, output in ipairs(first) do output._times = times[i] > 1 and times[i] or nil end

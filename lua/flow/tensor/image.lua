@@ -113,7 +113,7 @@ end
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
 -- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
 -- tf.image, where "nearest" keeps the picture's dtype. preserve_aspect_ratio, of tf.image, too: size is the largest that it may have.
-takes("picture, size, { " .. FIT .. ", antialias: boolean = false, method?: string, preserve_aspect_ratio: boolean = false }")
+takes("images, size, { " .. FIT .. ", antialias: boolean = false, method?: string, preserve_aspect_ratio: boolean = false }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
   if options.method then
@@ -177,7 +177,7 @@ local WHOLE = { uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 }
 internal.largest_of = WHOLE
 
 -- A picture in another dtype: whole numbers become floats from 0 to 1 and back, floats stay as they are, as in tf.image.
-takes "picture, dtype: string, saturate: boolean = false"
+takes "image, dtype: string, saturate: boolean = false"
 function image.convert_image_dtype(picture, dtype, saturate)
   local x = ops.operand(picture, nil, "flow.image.convert_image_dtype")
   local from, to = WHOLE[x.dtype], WHOLE[dtype]

@@ -45,7 +45,10 @@ end
 -- begin and end (exclusive), from 0, and step of a {from, to, step} on an axis of n elements (n < 0: not known).
 local function range(entry, n, axis)
   for key in pairs(entry) do
-    if key ~= 1 and key ~= 2 and key ~= 3 then raise("a range is {from, to, step}, got a field %s on axis %d", tostring(key), axis) end
+    if key ~= 1 and key ~= 2 and key ~= 3 then
+      raise("a range is {from, to, step}, got a field %s on axis %d%s", tostring(key), axis,
+        type(key) == "number" and ": flow.take(x, positions, axis) takes several positions" or "")
+    end
   end
   local step = whole(entry[3] or 1, axis)
   if step == 0 then raise("the step of a range is a whole number other than 0, got 0 on axis %d", axis) end
