@@ -21,6 +21,7 @@ static const char *const descriptions[FLOW_DTYPE_COUNT] = {
 /* What the literal says. has_*: the key was there, so that a second one of the name is refused. */
 typedef struct npy_header {
   int     dtype, fortran_order, rank;
+  int     big_endian;
   int64_t shape[FLOW_MAX_RANK];
   int     has_dtype, has_order, has_shape;
 } npy_header;
@@ -98,16 +99,17 @@ static flow_status read_shape(reader *self, npy_header *header)
   return FLOW_OK;
 }
 
-/* The first letter is the order of the bytes: little-endian or native, or none for types of one byte. Big-endian arrays are refused, as are
- * Python objects, texts and records. */
+/* The first letter is the order of the bytes: little-endian or native, big-endian, or none for types of one byte. Python objects, texts and
+ * records are refused. */
 static flow_status read_dtype(reader *self, npy_header *header)
 {
   char text[32];
   FLOW_TRY(read_text(self, text, sizeof text));
   for (int dtype = 0; dtype < FLOW_DTYPE_COUNT; dtype++) {
     if (!descriptions[dtype] || strcmp(descriptions[dtype] + 1, text + (*text != '\0')) != 0) continue;
-    if (*text != '<' && *text != '=' && !(*text == '|' && flow_dtype_size(dtype) == 1)) continue;
+    if (!strchr(flow_dtype_size(dtype) == 1 ? "<>=|" : "<>=", *text)) continue;
     header->dtype = dtype;
+    header->big_endian = *text == '>';
     return FLOW_OK;
   }
   return flow_fail(FLOW_UNSUPPORTED, "%s holds elements of NumPy's type '%s'; convert the array before saving it: "
@@ -197,6 +199,18 @@ static flow_status transpose(flow_tensor **tensor)
   return status;
 }
 
+/* Turns the bytes of each number round. */
+static void swap_bytes(flow_tensor *tensor)
+{
+  size_t size = (size_t)flow_dtype_size(tensor->dtype);
+  for (unsigned char *at = tensor->data, *end = at + tensor->storage->bytes; at < end; at += size)
+    for (size_t low = 0, high = size - 1; low < high; low++, high--) {
+      unsigned char byte = at[low];
+      at[low] = at[high];
+      at[high] = byte;
+    }
+}
+
 /* Shape in Fortran's order is turned round, read as if in C's order, and transposed. Whatever is in the source after the
  * array is not touched, so that npz and .keras members go on from there. A bool's byte other than 0 becomes 1, since
  * kernels count on 0 and 1. */
@@ -218,6 +232,7 @@ flow_status flow_npy_read(flow_source *source, flow_tensor **out)
     flow_tensor_release(tensor);
     return status;
   }
+  if (header.big_endian) swap_bytes(tensor);
   for (size_t i = 0; header.dtype == FLOW_BOOL && i < tensor->storage->bytes; i++) tensor->data[i] = tensor->data[i] != 0;
   if (header.fortran_order && header.rank > 1) FLOW_TRY(transpose(&tensor));
   *out = tensor;

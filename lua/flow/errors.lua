@@ -70,7 +70,8 @@ function errors.text(text, ...)
   end
   local position, op = errors.position()
   if op then text = text:gsub("^flow%.[%w_]+: ", function() return op .. ": " end) end
-  return position and position .. ": " .. text or text
+  if not position or text:sub(1, #position + 2) == position .. ": " then return text end      -- said on its way through C already
+  return position .. ": " .. text
 end
 
 -- Raises that text as an error. Never returns; callers write `x or raise(...)`.

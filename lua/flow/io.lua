@@ -52,7 +52,7 @@ function io.read_file(path)
   local file, problem = host.io.open(path, "rb")
   local text = file and file:read "*a"
   if file then file:close() end
-  return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem or "it is not a file")
+  return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem and problem:sub(#path + 3) or "it is not a file")
 end
 
 -- Handles and tensors are received in arrays that are made once: nothing here yields between a call and native.own or native.tensor.

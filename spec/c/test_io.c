@@ -131,6 +131,20 @@ static void odd_bools_become_zero_and_one(void **state)
   flow_tensor_release(tensor);
 }
 
+static void big_endian_numbers_are_turned_round(void **state)
+{
+  (void)state;
+  bytes b;
+  flow_tensor *tensor;
+  make_npy(&b, 1, "{'descr': '>i4', 'fortran_order': True, 'shape': (1, 2), }", "\x00\x01\x02\x03\xff\xff\xff\xfe", 8);
+  write_file(b.data, b.count);
+  assert_int_equal(flow_tensor_load_npy(path, &tensor), FLOW_OK);
+  assert_int_equal(tensor->dtype, FLOW_INT32);
+  assert_int_equal(((const int32_t *)(const void *)tensor->data)[0], 0x00010203);
+  assert_int_equal(((const int32_t *)(const void *)tensor->data)[1], -2);
+  flow_tensor_release(tensor);
+}
+
 static void bad_npy_files_are_explained(void **state)
 {
   (void)state;
@@ -141,7 +155,7 @@ static void bad_npy_files_are_explained(void **state)
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", FLOW_CORRUPT_DATA, "a smaller size" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", FLOW_CORRUPT_DATA, "a size" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", FLOW_UNSUPPORTED, "more than 8 axes" },
-    { "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'>f4'" },
+    { "{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'>c8'" },
     { "{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'<U3'" },
     { "{'descr': '|f4', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'|f4'" },
     { "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", FLOW_CORRUPT_DATA, "a text" },
@@ -355,6 +369,7 @@ int main(void)
     IN_FOLDER(versions_and_spellings_of_headers_are_read),
     IN_FOLDER(fortran_order_is_turned_around),
     IN_FOLDER(odd_bools_become_zero_and_one),
+    IN_FOLDER(big_endian_numbers_are_turned_round),
     IN_FOLDER(bad_npy_files_are_explained),
     IN_FOLDER(missing_files_and_folders_are_explained),
     IN_FOLDER(a_failed_save_leaves_the_old_file),

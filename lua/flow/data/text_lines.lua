@@ -56,7 +56,7 @@ return signature.guard("flow.data.TextLineDataset", function(filenames, options)
         if number > #paths then return nil end
         local path = paths[number]
         local file, problem = host.io.open(path, "rb")
-        if not file then raise("%s: %s cannot be read: %s", what, path, problem) end
+        if not file then raise("%s: %s cannot be read: %s", what, path, problem:sub(#path + 3)) end
         next_line = lines_of(file, function(why) raise("%s: %s cannot be read: %s", what, path, why) end)
       end
     end
