@@ -166,6 +166,19 @@ describe("SwapEMAWeights", function()
     near(seen[3], copies(model.trainable_variables), 0)
   end)
 
+  it("a fit without a step leaves the weights as they were", function()
+    for _, eager in ipairs { false, true } do
+      local model = new_model("sgd")
+      model:compile { optimizer = optimizers.SGD { learning_rate = 0.1, use_ema = true }, loss = "mse", run_eagerly = eager }
+      local before = copies(model.weights)
+      fit(model, { initial_epoch = 5 })
+      same(before, copies(model.weights))
+      model.optimizer:build(model.trainable_variables)
+      model.optimizer:finalize_variable_values(model.trainable_variables)
+      same(before, copies(model.weights))
+    end
+  end)
+
   it("says that the optimizer keeps none", function()
     local model = new_model("sgd")
     assert.equal('SwapEMAWeights: SGD "sgd" keeps no averages of the model\'s weights: make it with use_ema = true, and train before '

@@ -261,8 +261,9 @@ function Optimizer:finalize_variable_values(var_list)
   end
 end
 
--- The variable that is the moving average of another, or nil.
+-- The variable that is the moving average of another, or nil. Before the first update there is none: the slots hold zeros.
 function Optimizer:_average_of(v)
+  if tonumber(self.iterations) == 0 then return nil end
   local average = C.flow_optimizer_average(self.handle, v.handle)
   return average ~= nil and variable.wrap(average) or nil
 end
