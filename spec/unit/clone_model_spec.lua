@@ -115,6 +115,46 @@ describe("clone_model", function()
     assert.same(predicted(clone), predicted(flow.load_model(path)))
   end)
 
+  it("is compiled as the model was, with an optimizer and metrics of its own", function()
+    local Off, Counted = flow.losses.Loss:extend "OffCloned", flow.metrics.MeanAbsoluteError:extend "CountedCloned"
+    function Off:call(y_true, y_pred) return (y_true - y_pred):abs():mean(-1) end
+    local y = flow.random.normal({ 2, 2 }, { seed = 2 })
+    local settings = {
+      { loss = "mse", loss_weights = 0.5, metrics = { "mae" } },
+      { loss = Off(), metrics = { Counted(), function(y_true, y_pred) return (y_true - y_pred):mean(-1) end }, weighted_metrics = { "mse" },
+        optimizer = flow.optimizers.Adam(flow.optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)), run_eagerly = true },
+      { loss = flow.losses.Huber { delta = 0.3 }, optimizer = flow.optimizers.SGD:extend "SlowCloned"(0.01), steps_per_execution = 2 },
+    }
+    for _, given in ipairs(settings) do
+      local model = functional()
+      assert.is_false(models.clone_model(model).compiled)
+      model:compile(given)
+      model:train_on_batch(x, y)
+      local before = model:get_metrics_result()
+      local clone = models.clone_model(model, { clone_function = given.run_eagerly and same or nil })
+      assert.is_true(clone.compiled)
+      assert.equal(given.run_eagerly or false, clone.run_eagerly)
+      assert.equal(0, tonumber(clone.optimizer.iterations))
+      assert.same(model.optimizer:get_config(), clone.optimizer:get_config())
+      clone:set_weights(model:get_weights())
+      assert.same(model:evaluate(x, y, { verbose = 0 }), clone:evaluate(x, y, { verbose = 0 }))
+      clone:train_on_batch(x, y)
+      model:reset_metrics()
+      assert.equal(1, tonumber(model.optimizer.iterations))
+      assert.truthy(before.loss)
+    end
+  end)
+
+  it("is left uncompiled, with a warning, where a metric cannot be made again", function()
+    local model, said = functional(), {}
+    model:compile { loss = "mse", metrics = { flow.metrics.MeanMetricWrapper(function(y_true, y_pred) return y_true - y_pred end) } }
+    flow.log.sink = function(_, text) said[#said + 1] = text end
+    local clone = models.clone_model(model)
+    flow.log.sink = nil
+    assert.is_false(clone.compiled)
+    assert.truthy(table.concat(said):find("clone_model: the clone is not compiled: the metric", 1, true), table.concat(said))
+  end)
+
   it("says what does not fit", function()
     local message = support.message_of(function() models.clone_model(functional(), { flow.Input { 5, 4 }, flow.Input { 5, 4 } }) end)
     assert.truthy(message:find("clone_model: the model has 1 inputs, input_tensors holds 2", 1, true), message)

@@ -158,4 +158,36 @@ function compiled.apply(model, entry, custom, path)
   end
 end
 
+-- What compile was given as metrics, with new objects in place of those that keep a state.
+local function new_metrics(value, custom)
+  if type(value) ~= "table" then return value end
+  if object.is(value, metrics.Metric) then
+    local class = object.class_of(value)
+    local entry = json.decode(json.encode(object_entry("keras.metrics", value)))
+    return read_object(metrics, entry, rawget(class, "in_lua") and { [class.name] = class } or custom)
+  end
+  local result = {}
+  for key, entry in pairs(value) do result[key] = new_metrics(entry, custom) end
+  return result
+end
+
+-- Compiles a clone as the model was compiled, if it was: the same losses, a new optimizer and new metrics. custom: classes of scripts by
+-- their names. What cannot be made again from its config leaves the clone uncompiled, with one warning.
+function compiled.copy(model, clone, custom)
+  local state = rawget(model, "_compiled")
+  if not state then return end
+  local given, class, known = state.given, object.class_of(state.optimizer), setmetatable({}, { __index = custom })
+  if rawget(class, "in_lua") then known[class.name] = class end
+  local ok, problem = pcall(function()
+    clone:compile {
+      optimizer = optimizers.from_json(state.optimizer:to_json(), known), loss = given.loss, loss_weights = given.loss_weights,
+      metrics = new_metrics(given.metrics, custom), weighted_metrics = new_metrics(given.weighted_metrics, custom),
+      run_eagerly = state.run_eagerly, steps_per_execution = state.steps_per_execution, jit_compile = state.jit_compile,
+    }
+  end)
+  if not ok then
+    log.warning("clone_model: the clone is not compiled: %s; compile() it yourself", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
+  end
+end
+
 return compiled

@@ -199,7 +199,8 @@ local function check_input_tensors(model, given)
   return given
 end
 
--- The same model with fresh weights, not compiled. custom_objects as for load_model; the others are those of config.clone.
+-- The same model with fresh weights; custom_objects as for load_model, the others are those of config.clone. A model that is a graph is
+-- compiled as the first one was, as in Keras: with a new optimizer and new metrics.
 takes("model, input_tensors?, clone_function?: callable, call_function?: callable, recursive: boolean = false, "
   .. "{ custom_objects?: table }")
 function saving.clone_model(model, input_tensors, clone_function, call_function, recursive, options)
@@ -216,9 +217,12 @@ function saving.clone_model(model, input_tensors, clone_function, call_function,
   if is_sequential and call_function then
     raise("clone_model: call_function is for functional models; the layers of a Sequential are listed, not called: use clone_function")
   end
-  return require("flow.saving.config").clone(model, require("flow.custom_objects").all(options.custom_objects), {
+  local custom = require("flow.custom_objects").all(options.custom_objects)
+  local clone = require("flow.saving.config").clone(model, custom, {
     input_tensors = input_tensors ~= nil and check_input_tensors(model, input_tensors) or nil, clone_function = clone_function,
     call_function = call_function, recursive = recursive })
+  require("flow.saving.compiled").copy(model, clone, custom)
+  return clone
 end
 
 return saving

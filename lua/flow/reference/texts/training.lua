@@ -16,7 +16,7 @@ flow.load_model: Opens a .keras file, or a folder that holds model.keras.
 flow.models.model_from_json: The model, without weights, that to_json() described.
   local text = flow.Sequential({ layers.Input { 2 }, layers.Dense(1) }):to_json()
   print(flow.models.model_from_json(text):count_params())      --> 3
-flow.models.clone_model: The same layers with new weights.
+flow.models.clone_model: The same layers with new weights, compiled as the model was.
   print(flow.models.clone_model(flow.Sequential { layers.Input { 2 }, layers.Dense(1) }):count_params())      --> 3
 flow.models.shared: A model of a file whose weights all Lua states of the process share; for prediction in servers.
   flow.Sequential({ layers.Input { 2 }, layers.Dense(1) }):save("m.keras")
