@@ -25,6 +25,27 @@ local function state(model)
 end
 
 describe("compile", function()
+  it("takes one number as loss_weights of one output, as Keras", function()
+    local model = classifier { loss = "sparse_categorical_crossentropy", loss_weights = 0.25 }
+    local weighted = model:evaluate(x, y, { verbose = 0 }).loss
+    model:compile { loss = "sparse_categorical_crossentropy" }
+    assert.near(model:evaluate(x, y, { verbose = 0 }).loss / 4, weighted, 1e-6)
+    local input = flow.Input { 4 }
+    local two = flow.Model { inputs = input, outputs = { layers.Dense(1)(input), layers.Dense(1)(input) } }
+    assert.truthy(message_of(function() two:compile { loss = "mse", loss_weights = 0.5 } end):find(
+      "loss_weights is a list with a number for each of 2 outputs, got the number 0.5", 1, true))
+  end)
+
+  it("is not needed to ask for metrics: there are none before", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(3, { activation = "softmax" }) }
+    model:reset_metrics()
+    assert.same({ 0, 0 }, { #model.metrics, #model.metrics_names })
+    assert.is_nil(next(model:get_metrics_result()))
+    for _, name in ipairs { "fit", "evaluate", "train_on_batch", "test_on_batch" } do
+      assert.truthy(message_of(function() model[name](model, x, y) end):find("You must call `compile()`", 1, true))
+    end
+  end)
+
   it("takes positions as Keras and names", function()
     local model = classifier()
     model:compile("sgd", "sparse_categorical_crossentropy", nil, { "accuracy" })
@@ -45,7 +66,7 @@ describe("compile", function()
     assert.truthy(text { optimizer = "adma2" } :find('there is no optimizer "adma2"', 1, true))
     assert.truthy(text { optimizer = "adam", loss = "msee" } :find('there is no loss "msee"', 1, true))
     assert.truthy(text { optimizer = "adam", loss = "mse", metrics = { "acuracy" } } :find('did you mean "accuracy"?', 1, true))
-    assert.truthy(text { optimizer = "adam", loss = "mse", loss_weights = 3 } :find("loss_weights is a list", 1, true))
+    assert.truthy(text { optimizer = "adam", loss = "mse", loss_weights = flow.ones { 1 } } :find("loss_weights", 1, true))
     assert.truthy(text { optimizer = "adam", loss = "mse", run_eagerly = 3 } :find("run_eagerly", 1, true))
     assert.truthy(text { loss = "mse", steps_per_execution = 0 } :find('steps_per_execution is a whole number from 1 or "auto"', 1, true))
     assert.truthy(message_of(function() model:compile("sgd", "mse", nil, nil, 5) end):find("the number 5 is one argument too many"))

@@ -79,7 +79,7 @@ local function loss_key(model, compiled, output, used)
 end
 
 -- Sets losses, their weights and the running losses of outputs. loss: a loss for all outputs, a list by output or a table by name; weights:
--- a list or a table of numbers, or nil.
+-- a list or a table of numbers, or nil; of a model with one output also the number itself.
 local function set_losses(model, compiled, loss, weights)
   local count, used = output_count(model, compiled), {}
   local list = per_output(model, compiled, loss, "loss")
@@ -87,8 +87,12 @@ local function set_losses(model, compiled, loss, weights)
   for i, entry in pairs(list or {}) do compiled.losses[i] = entry and losses.get(entry) or nil end
   if not list and not named_data.names(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
   for _ in pairs(compiled.loss_of_each and {} or compiled.losses) do compiled.loss_count = compiled.loss_count + 1 end
+  if type(weights) == "number" and count == 1 then weights = { weights } end
   local by_output = per_output(model, compiled, weights, "loss_weights")
-  if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
+  if not by_output then
+    raise("%s: compile: loss_weights is a list with a number for each of %d outputs, got %s", object.title(model), count,
+      errors.describe(weights))
+  end
   for i, weight in pairs(by_output) do
     if type(weight) ~= "number" then
       raise("%s: compile: entry %d of loss_weights is %s, expected a number", object.title(model), i, errors.describe(weight))

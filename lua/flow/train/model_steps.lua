@@ -68,8 +68,9 @@ function Model:_optimizers()
   return list
 end
 
--- { metric =, key = } of the loss, losses of outputs and metrics that compile was given.
+-- { metric =, key = } of the loss, losses of outputs and metrics that compile was given; none before compile.
 local function compiled_trackers(compiled)
+  if not compiled then return {} end
   local list = { { metric = compiled.loss_tracker, key = "loss" } }
   for _, entries in ipairs { compiled.output_losses, compiled.metrics } do
     for _, entry in ipairs(entries) do list[#list + 1] = entry end
@@ -93,14 +94,14 @@ end
 -- to say what is reset in every epoch: function GAN:metrics() return { self.loss_tracker } end.
 function Model.fields.metrics(self)
   local list = {}
-  for i, entry in ipairs(compiled_trackers(compiled_of(self))) do list[i] = entry.metric end
+  for i, entry in ipairs(compiled_trackers(self._compiled)) do list[i] = entry.metric end
   for _, metric in ipairs(assigned(self, metrics.Metric)) do list[#list + 1] = metric end
   return add_metrics_inside(self, list, {})
 end
 
 -- The same with the names under which they are reported. all: including those that the class leaves out of `metrics`.
 function model_steps.trackers(model, all)
-  local of_compile, list, keys, seen = compiled_trackers(compiled_of(model)), {}, {}, {}
+  local of_compile, list, keys, seen = compiled_trackers(model._compiled), {}, {}, {}
   for _, entry in ipairs(of_compile) do keys[entry.metric] = entry.key end
   local function add(metric)
     if not object.is(metric, metrics.Metric) then
