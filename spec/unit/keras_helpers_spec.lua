@@ -156,3 +156,38 @@ describe("layers with a vocabulary", function()
     assert.same({ 1, 0 }, other { "y", "z" }:totable())
   end)
 end)
+
+describe("keras.distribution", function()
+  local distribution = flow.keras.distribution
+
+  it("names strategies and devices", function()
+    local found = distribution.list_devices "cpu"
+    assert.same(flow.config.list_logical_devices "cpu", found)
+    assert.equal(#found, distribution.get_device_count "CPU")
+    assert.is_true(distribution.get_device_count() >= 1)
+    local parallel = distribution.DataParallel { devices = { "cpu:0" } }
+    assert.equal("MirroredStrategy", tostring(parallel):match "^%a+")
+    assert.is_nil(distribution.distribution())
+    local model = parallel.scope(function()
+      assert.equal(parallel, distribution.distribution())
+      return flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+    end)
+    assert.equal(parallel, model.distribute_strategy)
+    model:compile { optimizer = "sgd", loss = "mse" }
+    assert.equal(1, #model:fit(flow.ones { 4, 2 }, flow.ones { 4, 1 }, { verbose = 0 }).history.loss)
+    assert.equal(1, distribution.DataParallel({ auto_shard_dataset = false, devices = { "cpu:0" } }).num_replicas_in_sync)
+  end)
+
+  it("says what is done in place of the rest", function()
+    distribution.set_distribution(nil)
+    for text, f in pairs {
+      ["distribution.scope(function() ... end)"] = function() distribution.set_distribution(distribution.DataParallel()) end,
+      ["there are no meshes: give devices"] = function() distribution.DataParallel { device_mesh = {} } end,
+      ["models are not cut over devices"] = function() return distribution.ModelParallel end,
+      ["finds the other workers by TF_CONFIG"] = function() return distribution.initialize end,
+    } do
+      local message = message_of(f)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+  end)
+end)

@@ -71,7 +71,8 @@ local places = {
     export = "model:export(folder) writes a folder for serving", wrappers = "model:fit and model:predict are the interface",
     distillation = "lua/examples/distillation.lua trains a student by its own train_step",
     visualization = GALLERY,
-    distribution = MESH, mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
+    distribution = "flow.distribute has strategies, and flow.keras.distribution Keras' names of them",
+    mesh = MESH, dtensor = MESH, experimental = "what tf.experimental has is in flow itself, or not here",
   },
   ["flow.image"] = {
     encode_jpeg = FILES, encode_png = FILES, adjust_jpeg_quality = FILES, random_jpeg_quality = FILES,
@@ -80,6 +81,8 @@ local places = {
     non_max_suppression_with_scores = "flow.image.non_max_suppression(boxes, scores, most), then flow.take(scores, positions)",
     sample_distorted_bounding_box = "flow.image.random_crop(picture, size), then flow.image.resize",
   },
+  ["flow.keras.distribution"] = { ModelParallel = MESH, DeviceMesh = MESH, LayoutMap = MESH, TensorLayout = MESH,
+    distribute_tensor = MESH, initialize = "MultiWorkerMirroredStrategy() finds the other workers by TF_CONFIG, MPI or Slurm" },
   ["flow.keras.preprocessing"] = { text = "layers.TextVectorization and layers.StringLookup make numbers of strings" },
   ["flow.config"] = {
     experimental = "devices are in flow.config: list_physical_devices, set_logical_devices",

@@ -107,6 +107,7 @@ local FOUND = {
   activations = function() return activations end,
   config = function() return config end,
   tree = function() return require "flow.keras.tree" end,
+  distribution = function() return require("flow.keras.distribution")._of(flow) end,
   dtype_policies = function() return flow().mixed_precision end,
   DTypePolicy = function() return flow().mixed_precision.DTypePolicy end,
   preprocessing = function()

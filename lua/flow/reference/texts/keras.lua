@@ -127,6 +127,18 @@ flow.keras.config.set_epsilon: Takes 1e-7, which it is; anything else is an erro
   flow.keras.config.set_epsilon(1e-7)
 flow.keras.config.set_image_data_format: Takes "channels_last", which it is; anything else is an error that says what to write.
   flow.keras.config.set_image_data_format "channels_last"
+flow.keras.distribution.DataParallel: A replica of the model on each device, as flow.distribute.MirroredStrategy.
+  local parallel = flow.keras.distribution.DataParallel { devices = { "cpu:0" } }
+  local model = parallel.scope(function() return flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1) } end)
+  print(#model.layers)      --> 1
+flow.keras.distribution.list_devices: The names of the devices of a kind.
+  print(flow.keras.distribution.list_devices("cpu")[1])      --> cpu:0
+flow.keras.distribution.get_device_count: How many devices of a kind there are.
+  print(flow.keras.distribution.get_device_count("cpu"))      --> 1
+flow.keras.distribution.distribution: The strategy of the scope that is open, or nil.
+  print(flow.keras.distribution.distribution())      --> nil
+flow.keras.distribution.set_distribution: Nothing but an error that names scopes: a strategy counts in its scope.
+  flow.keras.distribution.set_distribution(nil)
 flow.keras.tree.is_nested: Whether a value is a list or table with its own entries.
   print(flow.keras.tree.is_nested(flow.ones { 2 }))      --> false
 flow.keras.tree.flatten: All leaves as a list: lists in their order, tables by their keys, sorted.
