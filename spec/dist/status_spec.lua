@@ -59,6 +59,18 @@ describe("the status of a training", function()
     assert.truthy(said.page:find("</html>", 1, true))
   end)
 
+  it("goes on where a child was forked and has ended", function()
+    local said, output = run(MODEL .. [[
+      local ffi = require "ffi"
+      ffi.cdef "int fork(void); int waitpid(int, int *, int);"
+      model:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { verbose = 0 })
+      local child = ffi.C.fork()
+      if child == 0 then os.exit(0, true) end
+      ffi.C.waitpid(child, nil, 0)
+      show("after", "/status")]])
+    assert.truthy(said.after and said.after:find '"done"', output)
+  end)
+
   it("is shown only where it was asked for, and a port that is taken does no harm", function()
     local script = support.file("task.lua", 'local flow = require "flow"\nlocal layers = flow.layers\n' .. MODEL
       .. 'model:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { verbose = 0 })\nprint "trained"')

@@ -40,7 +40,7 @@ typedef struct connection {
 struct flow_http {
   /* `connections` and what follows is the thread's alone once it runs; the rest does not change. */
   flow_thread     thread;
-  int             listener, wake, port;
+  int listener, wake, port, forks; /* forks: flow_fork_generation() when it was opened */
   char           *address;         /* that it was given */
   flow_http_page *page;
   void           *state;
@@ -229,6 +229,7 @@ flow_status flow_http_open(const char *address, flow_http_page *page, void *stat
   FLOW_TRY(flow_alloc_zero(sizeof(flow_http), &block));
   flow_http *http = block;
   http->listener = http->wake = -1;
+  http->forks = flow_fork_generation();
   http->page = page;
   http->state = state;
   flow_status status = start(http, address);
@@ -242,6 +243,7 @@ int flow_http_port(const flow_http *http) { return http->port; }
 void flow_http_close(flow_http *http)
 {
   if (!http) return;
+  if (http->forks != flow_fork_generation()) return; /* the parent serves on, and would end by the wake */
   uint64_t one = 1;
   ssize_t written = http->wake >= 0 ? write(http->wake, &one, sizeof one) : 0;
   (void)written;

@@ -26,12 +26,20 @@ flow_status flow_opening_read(const flow_cluster *cluster, flow_opening *out)
   const flow_environment environment = { get_variable, NULL };
   const flow_plugin *plugin;
   out->sealing = NULL;
+  out->forks = flow_fork_generation();
   FLOW_TRY(flow_secret_read(&environment, &out->secret));
   FLOW_TRY(flow_secret_check(&environment, cluster, &out->secret));
   if (out->secret.count == 0) return FLOW_OK;
   FLOW_TRY(flow_plugin_open("control", &plugin));
   out->sealing = plugin->functions;
   return FLOW_OK;
+}
+
+flow_status flow_opening_check_own(const flow_opening *opening)
+{
+  if (opening->forks == flow_fork_generation()) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_STATE, "this process was forked from one that talks with the parameter servers, or is one: only the parent "
+                                       "takes part in the cluster");
 }
 
 /* Two probes without an answer, a quarter of the time apart, begin after half of it. TCP_USER_TIMEOUT does the same for bytes that were

@@ -76,14 +76,15 @@ flow_status flow_server_open(const flow_context *context, const flow_cluster *cl
   return status;
 }
 
-/* Answers that are on their way have FLUSH_WITHIN seconds to leave, all together. NULL is fine. */
+/* Answers that are on their way have FLUSH_WITHIN seconds to leave, all together; in a forked child they are the parent's. NULL is fine. */
 void flow_server_close(flow_server *server)
 {
   if (!server) return;
+  int own = server->opening.forks == flow_fork_generation();
   double until = flow_opening_now() + FLUSH_WITHIN;             /* last answers are on their way */
   for (int i = 0; i < server->count; i++) {
     flow_channel *channel = server->peers[i].channel;
-    while (channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel)
+    while (own && channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel)
            && flow_opening_now() < until) {
       struct pollfd polled = { .fd = channel->link->descriptor, .events = POLLOUT };
       if (flow_opening_wait(NULL, &polled, 1, until, 1) != FLOW_OK) break;
@@ -274,6 +275,7 @@ static void give(flow_server *server, peer *p, flow_server_event *out)
 flow_status flow_server_next(flow_server *server, double within, flow_server_event *out)
 {
   FLOW_NEED(server, out);
+  FLOW_TRY(flow_opening_check_own(&server->opening));
   double until = flow_opening_now() + within;
   peer *before = server->current >= 0 ? find(server, server->current) : NULL;
   server->current = -1;
@@ -300,6 +302,7 @@ flow_status flow_server_reply(flow_server *server, int number, const char *text,
                               const int64_t *bytes, int count)
 {
   FLOW_NEED(server);
+  FLOW_TRY(flow_opening_check_own(&server->opening));
   if (length > 0) FLOW_NEED(text);
   if (count > 0) FLOW_NEED(pieces, bytes);
   const flow_pieces list = { pieces, bytes, count };

@@ -71,6 +71,7 @@ static flow_status greet(flow_server_link *link, double until)
 flow_status flow_server_link_reach(flow_server_link *link, double within)
 {
   FLOW_NEED(link);
+  FLOW_TRY(flow_opening_check_own(&link->opening));
   double until = flow_opening_now() + within;
   while (1) {
     flow_status status = link->channel ? FLOW_OK : begin(link);
@@ -127,6 +128,7 @@ void flow_server_link_close(flow_server_link *link)
 /* For calls that need the connection. */
 static flow_status check_reached(const flow_server_link *link)
 {
+  FLOW_TRY(flow_opening_check_own(&link->opening));
   return link->channel ? FLOW_OK : flow_fail(FLOW_INVALID_STATE, "%s was not reached yet", link->name);
 }
 
@@ -244,6 +246,7 @@ flow_status flow_server_links_await(flow_server_link *const *links, int count, d
   void *block;
   size_t bytes;
   for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_opening_check_own(&links[i]->opening));
     if (!links[i]->awaits) return flow_fail(FLOW_INVALID_STATE, "%s was not asked anything", links[i]->name);
   }
   FLOW_TRY(flow_multiply((size_t)(count > 0 ? count : 0), sizeof(void *) + sizeof(struct pollfd), &bytes));

@@ -393,6 +393,7 @@ flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster,
   flow_worker *worker = block;
   pthread_mutex_init(&worker->lock, NULL);
   worker->listener = -1;
+  worker->forks = flow_fork_generation();
   flow_status status = prepare(worker, context, cluster, options ? options : &(flow_worker_options){ .job = NULL });
   if (status == FLOW_OK) *out = worker;
   else flow_worker_close(worker);
@@ -401,10 +402,19 @@ flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster,
 
 /* ---- closing ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Without a goodbye the others see a lost task. The order: first nobody waits any more, then the transport ends, then the control plane. */
+flow_status flow_worker_check_own(const flow_worker *worker)
+{
+  char name[FLOW_TASK_NAME_SIZE];
+  if (!flow_worker_is_parents(worker)) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_STATE, "this process was forked from %s, which alone takes part in the cluster: what all workers do "
+                   "together belongs into the parent", flow_task_name(worker->cluster->job, worker->cluster->index, name));
+}
+
+/* Without a goodbye the others see a lost task. The order: first nobody waits any more, then the transport ends, then the control plane.
+ * In a forked child all of it is the parent's and stays as it is, its memory too: threads of the parent were at work on it. */
 void flow_worker_close(flow_worker *worker)
 {
-  if (!worker) return;
+  if (!worker || flow_worker_is_parents(worker)) return;
   if (worker->monitor) flow_monitor_set_source(worker->monitor, NULL);
   if (!worker->orderly) {                               /* MPI's end would wait for the others, who may wait for this worker */
     abort_transport(worker, "this worker was closed");
@@ -425,7 +435,7 @@ void flow_worker_close(flow_worker *worker)
 flow_status flow_worker_goodbye(flow_worker *worker)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
-  if (!worker->control) return FLOW_OK;
+  if (!worker->control || flow_worker_is_parents(worker)) return FLOW_OK;
   FLOW_TRY(flow_worker_check(worker));
   FLOW_TRY(flow_worker_settle_failure(worker));
   flow_worker_finish_devices(worker);
@@ -437,12 +447,12 @@ flow_status flow_worker_goodbye(flow_worker *worker)
 flow_status flow_worker_preempt(flow_worker *worker)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_preempt: worker is NULL");
-  return worker->control ? flow_control_goodbye(worker->control, 1) : FLOW_OK;
+  return worker->control && !flow_worker_is_parents(worker) ? flow_control_goodbye(worker->control, 1) : FLOW_OK;
 }
 
 int flow_worker_was_preempted(flow_worker *worker)
 {
-  return worker && worker->control && flow_control_end(worker->control) == FLOW_END_PREEMPTED;
+  return worker && worker->control && !flow_worker_is_parents(worker) && flow_control_end(worker->control) == FLOW_END_PREEMPTED;
 }
 
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
@@ -453,7 +463,7 @@ const char *flow_worker_engine(const flow_worker *worker) { return worker ? work
 
 void flow_worker_progress(flow_worker *worker, double step, const char *doing)
 {
-  if (!worker || !worker->control) return;
+  if (!worker || !worker->control || flow_worker_is_parents(worker)) return;
   worker->step_told = doing && *doing;
   worker->progress = step;
   flow_control_progress(worker->control, step, doing ? doing : "");
@@ -464,6 +474,7 @@ flow_status flow_worker_check(flow_worker *worker)
 {
   int culprit;
   if (!worker || !worker->control) return FLOW_OK;
+  FLOW_TRY(flow_worker_check_own(worker));
   if (flow_control_check(worker->control, &culprit) == FLOW_OK) return FLOW_OK;
   flow_worker_hear(worker);
   return flow_fail_prefix(FLOW_ABORTED, "%s", "");

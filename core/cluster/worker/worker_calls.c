@@ -45,6 +45,7 @@ flow_status flow_worker_barrier(flow_worker *worker, const char *name)
 {
   if (!worker || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_barrier: %s is NULL", worker ? "name" : "worker");
   if (!worker->control || worker->apart) return FLOW_OK;
+  FLOW_TRY(flow_worker_check_own(worker));
   flow_status status = flow_control_barrier(worker->control, name, worker->timeout);
   if (status != FLOW_INVALID_STATE || flow_control_await_end(worker->control, 0)) return flow_worker_explain(worker, status);
   return flow_fail_prefix(FLOW_TIMED_OUT, "%s", "");

@@ -40,14 +40,14 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status)
 {
   int own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
   atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
-  if (own || !worker->control) return status;
+  if (own || !worker->control || flow_worker_is_parents(worker)) return status;
   return report(worker, status, flow_last_error(), status == FLOW_TIMED_OUT ? FLOW_FAULT_LATE : FLOW_FAULT_UNKNOWN);
 }
 
 flow_status flow_worker_fail(flow_worker *worker, const char *why)
 {
   if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
-  if (worker->control) report(worker, FLOW_ABORTED, why, FLOW_FAULT_OWN);
+  if (worker->control && !flow_worker_is_parents(worker)) report(worker, FLOW_ABORTED, why, FLOW_FAULT_OWN);
   return FLOW_OK;
 }
 
@@ -81,6 +81,7 @@ int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 /* What all workers do together begins. */
 static flow_status begin_call(flow_worker *worker)
 {
+  FLOW_TRY(flow_worker_check_own(worker));
   FLOW_TRY(flow_worker_settle_failure(worker));
   atomic_fetch_add_explicit(&worker->begun, 1, memory_order_relaxed);
   flow_worker_note_waiting(worker);

@@ -38,6 +38,7 @@ flow_status flow_worker_rejoin(flow_worker *worker, double step)
   if (!worker || !(step >= -1)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_rejoin: %s", worker ? "step is below -1" : "worker is NULL");
   }
+  FLOW_TRY(flow_worker_check_own(worker));
   if (!worker->control || flow_control_check(worker->control, &culprit) == FLOW_OK) {
     return flow_fail(FLOW_INVALID_STATE, "the workers are connected: there is nothing to join again");
   }
@@ -106,7 +107,7 @@ int flow_worker_task(const flow_worker *worker, int rank)
 
 int flow_worker_has_grown(flow_worker *worker)
 {
-  return worker && worker->control && flow_control_end(worker->control) == FLOW_END_GROWN;
+  return worker && worker->control && !flow_worker_is_parents(worker) && flow_control_end(worker->control) == FLOW_END_GROWN;
 }
 
 void flow_worker_hold(flow_worker *worker, int holds)
@@ -120,6 +121,7 @@ flow_status flow_worker_let_in(flow_worker *worker)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_let_in: worker is NULL");
   if (!worker->control || worker->held > 0 || worker->apart || !flow_control_has_newcomer(worker->control)) return FLOW_OK;
+  FLOW_TRY(flow_worker_check_own(worker));
   FLOW_TRY(flow_control_pause(worker->control));
   return flow_worker_check(worker);
 }

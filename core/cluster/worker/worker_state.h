@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "base/thread.h"
 #include "transport/communication.h"
 #include "cluster/control/control.h"
 #include "cluster/monitor/monitor.h"
@@ -82,7 +83,17 @@ struct flow_worker {
   /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
   char               secret[FLOW_HEX_SECRET], descriptor[12];
   int                listener;                  /* bound before the others learn the address; -1: none */
+  int forks;                                    /* flow_fork_generation() when it was opened */
 };
+
+/* Whether this process was forked from the one that takes part. It has copies of its sockets and shares its memory, but has none of its
+ * threads: what it said would come between what the parent says, and it could wait for nothing. */
+static inline int flow_worker_is_parents(const flow_worker *worker)
+{
+  return worker->forks != flow_fork_generation();
+}
+/* Fails in such a process. To be called before anything that the other workers learn of, or that takes a lock. */
+flow_status flow_worker_check_own(const flow_worker *worker);
 
 /* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails
  * with that. */

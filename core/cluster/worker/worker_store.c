@@ -28,7 +28,8 @@ double flow_worker_calls(const flow_worker *worker) { return worker ? (double)wo
 
 int flow_worker_chief_is_ahead(flow_worker *worker)
 {
-  return worker && worker->control && !flow_cluster_is_chief(worker->cluster) && flow_control_is_behind(worker->control);
+  return worker && worker->control && !flow_worker_is_parents(worker) && !flow_cluster_is_chief(worker->cluster) &&
+         flow_control_is_behind(worker->control);
 }
 
 flow_status flow_worker_publish(flow_worker *worker, const char *key, const char *text)
@@ -41,6 +42,7 @@ flow_status flow_worker_publish(flow_worker *worker, const char *key, const char
                      FLOW_MOST_VALUE);
   }
   if (!worker->control) return FLOW_OK;
+  FLOW_TRY(flow_worker_check_own(worker));
   return verdict_or(worker, flow_control_set(worker->control, name, (const uint8_t *)text, (uint32_t)bytes));
 }
 
@@ -53,6 +55,7 @@ flow_status flow_worker_lookup(flow_worker *worker, const char *key, double with
   if (size < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_lookup: there is room for %d bytes", size);
   text[0] = '\0';
   if (!worker->control) return flow_fail(FLOW_NOT_FOUND, "\"%s\": a single worker has no other worker to publish it", key);
+  FLOW_TRY(flow_worker_check_own(worker));
   if (within > 0) flow_worker_note_waiting(worker);
   flow_status status = flow_control_get(worker->control, name, within, (uint8_t *)text, (uint32_t)size - 1, &bytes);
   atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);

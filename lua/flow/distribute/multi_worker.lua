@@ -189,12 +189,14 @@ function MultiWorker:_rejoin(step)
 end
 
 -- Leaves the cluster, once. orderly: waits for the others as recovery has it; else they learn `why`, a text, or that this process was asked
--- to end. The strategy cannot be used then. Raises what went wrong while it waited, after it has left.
+-- to end. The strategy cannot be used then. Raises what went wrong while it waited, after it has left. A process that was forked from this
+-- worker has nobody to wait for.
 function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)
   local ok, problem = true, why
-  if orderly and recovery.of(self) then ok, problem = pcall(recovery.finish, self._recovery, self) end
+  local forked = tonumber(C.flow_worker_check(self._worker.handle)) == C.FLOW_INVALID_STATE
+  if orderly and recovery.of(self) and not forked then ok, problem = pcall(recovery.finish, self._recovery, self) end
   rawset(self._placement, "closed", true)
   self._worker:close(orderly and ok, problem)
   if not ok then error(problem, 0) end

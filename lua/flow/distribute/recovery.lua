@@ -68,9 +68,10 @@ function recovery.leave(self, stretch, result)
   self.steps, self.inside = self.steps + stretch.step() + 1, false
 end
 
--- Whether the generation is over because another worker was lost: then all that fails here follows from that.
+-- Whether the generation is over because another worker was lost: then all that fails here follows from that. (In a process that was
+-- forked from a worker the check fails otherwise: it has nobody to wait for.)
 local function lost_another(worker)
-  return worker._handle and C.flow_worker_check(worker._handle) ~= 0
+  return worker._handle and tonumber(C.flow_worker_check(worker._handle)) == C.FLOW_ABORTED
 end
 
 -- The text that some worker has published under a key, waiting up to `within` seconds; nil: it is not there.
