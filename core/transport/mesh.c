@@ -382,13 +382,12 @@ static flow_status check_time(const mesh *self)
     return flow_fail(FLOW_ABORTED, "opening the transport %s: the group has ended before all ranks were connected", self->name);
   }
   if (flow_now_nanoseconds() < self->end) return FLOW_OK;
-  if (peer > self->rank) {
-    return flow_fail(FLOW_TIMED_OUT, "opening the transport %s: rank %d of %d did not connect to %s within %g s", self->name, peer,
-                     self->size, address_text(&self->cards[self->rank].address, address), self->options->timeout);
-  }
-  return flow_fail(FLOW_TIMED_OUT, "opening the transport %s: rank %d of %d was not reached at %s within %g s: is that port open between "
-                   "the machines? FLOW_DATA_PORTS=FROM-TO chooses the ports", self->name, peer, self->size,
-                   address_text(&self->cards[peer].address, address), self->options->timeout);
+  const int calls = peer > self->rank; /* a rank is called by those after it */
+  return flow_fail(FLOW_TIMED_OUT,
+                   "opening the transport %s: rank %d of %d %s %s within %g s: is that port of that address open between "
+                   "the machines? FLOW_DATA_PORTS=FROM-TO chooses the ports",
+                   self->name, peer, self->size, calls ? "did not connect to" : "was not reached at",
+                   address_text(&self->cards[calls ? self->rank : peer].address, address), self->options->timeout);
 }
 
 /* One look at everything, for at most LOOK_MILLISECONDS: ranks that are called, guests, the port. */

@@ -358,6 +358,32 @@ static flow_status start_thread(flow_control *control)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
 
+/* Whether a task of the cluster is on another host than this address, as far as its text tells. */
+static int has_other_host(const flow_cluster *cluster, const char *address)
+{
+  size_t length = (size_t)(strrchr(address, ':') - address) + 1;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < flow_cluster_count(cluster, job); i++) {
+      const char *other = flow_cluster_address(cluster, job, i);
+      if (other && strncmp(other, address, length) != 0) return 1;
+    }
+  }
+  return 0;
+}
+
+/* Debian's /etc/hosts has a machine's own name as 127.0.1.1: the others would dial in vain, and this process would not learn why. */
+static void tell_loopback(const flow_control *control, const flow_cluster *cluster, const char *address)
+{
+  char text[600], host[FLOW_HOST_TEXT];
+  if (!control->log || flow_address_reach(address) != FLOW_REACH_ANY || !flow_link_is_loopback(control->listener, host)) return;
+  if (!has_other_host(cluster, address)) return;
+  snprintf(text, sizeof text,
+           "%s is %s here, which other machines do not reach: let /etc/hosts of this machine have its address in the "
+           "network for that name, or put the address into TF_CONFIG",
+           address, host);
+  control->log(control->log_state, text);
+}
+
 /* Listens on this task's own address of the cluster, or takes the socket that a launcher has bound to it, and says so. Members listen,
  * too: the port is what makes this process the only one that is this task. */
 static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
@@ -373,6 +399,7 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
   flow_text_add(&to, "listening on %s%s; waits for ", address, control->sealing ? ", sealed" : "");
   flow_protocol_list_others(control->protocol, &to);
   if (control->log) control->log(control->log_state, text);
+  tell_loopback(control, cluster, address);
   return FLOW_OK;
 }
 

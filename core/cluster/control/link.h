@@ -51,6 +51,11 @@ flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t 
 
 /* Listens on an address of this machine. FLOW_IO_ERROR where that cannot be, with the process that has the port already. */
 flow_status flow_link_listen(const char *address, int *descriptor);
+/* Waits until the name of this process's own address is known, at most `within` seconds; log is told every few of them. */
+flow_status flow_link_await_name(const flow_context *context, const char *address, double within,
+                                 void (*log)(void *state, const char *text), void *state);
+/* Whether only processes of this machine reach what listens there; text: its address. */
+int flow_link_is_loopback(int listener, char text[FLOW_HOST_TEXT]);
 /* number: the descriptor of a socket that a launcher has bound to this address, as text; NULL: there is none. *descriptor: a copy of it, -1
  * if that is not a listening socket with the address's port: then a process inherited the variable, but not the socket. From now on
  * children of this process do not get it. */

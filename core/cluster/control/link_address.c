@@ -2,18 +2,21 @@
 #define _GNU_SOURCE                /* SOCK_NONBLOCK */
 #include "cluster/control/link.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "cluster/control/port_owner.h"
 
 /* *out: the addresses that a canonical address stands for, for freeaddrinfo. */
@@ -28,6 +31,35 @@ static flow_status resolve(const char *address, int flags, struct addrinfo **out
   int error = getaddrinfo(host, colon + 1, &wanted, out);
   if (error == 0) return FLOW_OK;
   return flow_fail(FLOW_IO_ERROR, "the name of %s is not known: %s", address, gai_strerror(error));
+}
+
+/* Orchestrators publish the name of a task when it runs, or a little later, and name servers come up with the machine. Looks twice a
+ * second, and says so every TELL_EVERY nanoseconds. */
+flow_status flow_link_await_name(const flow_context *context, const char *address, double within,
+                                 void (*log)(void *state, const char *text), void *state)
+{
+  static const int64_t TELL_EVERY = 5000000000;
+  enum { LOOK_EVERY = 500 }; /* milliseconds */
+  char text[400];
+  int64_t since = flow_now_nanoseconds(), next = since;
+  struct addrinfo *list;
+  while (resolve(address, AI_PASSIVE, &list) != FLOW_OK) {
+    int64_t now = flow_now_nanoseconds();
+    if (context && (flow_interrupted(context) || flow_preempted(context))) {
+      return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for the name of %s", address);
+    }
+    if (1e-9 * (double)(now - since) >= within) {
+      return flow_fail_prefix(FLOW_IO_ERROR, "this process has waited %g s for its own name: ", within);
+    }
+    if (now >= next) {
+      snprintf(text, sizeof text, "waits for its own name: %.300s", flow_last_error());
+      log(state, text);
+      next = now + TELL_EVERY;
+    }
+    poll(NULL, 0, LOOK_EVERY);
+  }
+  freeaddrinfo(list);
+  return FLOW_OK;
 }
 
 /* A socket that does not block and that children do not inherit; messages are small and wait for answers, so that Nagle's algorithm
@@ -69,6 +101,17 @@ flow_status flow_link_listen(const char *address, int *descriptor)
   freeaddrinfo(list);
   if (*descriptor >= 0) return FLOW_OK;
   return fail_listen(address, error);
+}
+
+int flow_link_is_loopback(int listener, char text[FLOW_HOST_TEXT])
+{
+  struct sockaddr_storage bound;
+  socklen_t length = sizeof bound;
+  if (getsockname(listener, (struct sockaddr *)&bound, &length) != 0) return 0;
+  const struct in_addr *four = &((const struct sockaddr_in *)&bound)->sin_addr;
+  const struct in6_addr *six = &((const struct sockaddr_in6 *)&bound)->sin6_addr;
+  if (bound.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(six) && inet_ntop(AF_INET6, six, text, FLOW_HOST_TEXT);
+  return ntohl(four->s_addr) >> 24 == 127 && inet_ntop(AF_INET, four, text, FLOW_HOST_TEXT);
 }
 
 /* Whether this is a socket that listens on that port. */

@@ -17,7 +17,7 @@
 #include "cluster/servers/opening.h"
 
 enum { ACCEPTED_AT_ONCE = 64 };    /* before peers are served again */
-static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5, LISTEN_AGAIN = 0.5;       /* seconds */
+static const double GREET_WITHIN = 10, FLUSH_WITHIN = 2, COMPLAIN_EVERY = 5, LISTEN_AGAIN = 0.5, NAMED_WITHIN = 300; /* seconds */
 
 /* A connection. Pointers to peers are valid until one is added or dropped. */
 typedef struct peer {
@@ -45,6 +45,12 @@ struct flow_server {
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------------------- */
 
+static void log_line(void *state, const char *text)
+{
+  (void)state;
+  flow_log(FLOW_LOG_INFO, text);
+}
+
 /* What flow_server_open does once the server is there; a failure leaves the rest to flow_server_close. */
 static flow_status start(flow_server *server, const flow_cluster *cluster)
 {
@@ -55,7 +61,9 @@ static flow_status start(flow_server *server, const flow_cluster *cluster)
   FLOW_TRY(flow_callers_init(cluster, &server->callers));
   FLOW_TRY(flow_opening_read(cluster, &server->opening));
   FLOW_TRY(flow_link_inherit(flow_opening_variable("FLOW_LISTEN_DESCRIPTOR"), address, &server->listener));
-  return server->listener >= 0 ? FLOW_OK : flow_link_listen(address, &server->listener);
+  if (server->listener >= 0) return FLOW_OK;
+  FLOW_TRY(flow_link_await_name(server->context, address, NAMED_WITHIN, log_line, server));
+  return flow_link_listen(address, &server->listener);
 }
 
 /* Listens when it returns, or fails: there is nothing to wait for. context: whose interrupts end waits; it outlives the server. *out: for
@@ -84,8 +92,8 @@ void flow_server_close(flow_server *server)
   double until = flow_opening_now() + FLUSH_WITHIN;             /* last answers are on their way */
   for (int i = 0; i < server->count; i++) {
     flow_channel *channel = server->peers[i].channel;
-    while (own && channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel)
-           && flow_opening_now() < until) {
+    while (own && channel && !server->peers[i].lost && flow_channel_is_open(channel) && !flow_channel_is_sent(channel) &&
+           flow_opening_now() < until) {
       struct pollfd polled = { .fd = channel->link->descriptor, .events = POLLOUT };
       if (flow_opening_wait(NULL, &polled, 1, until, 1) != FLOW_OK) break;
       if (flow_channel_advance(channel, &server->opening.secret) != FLOW_OK) break;

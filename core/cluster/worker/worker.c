@@ -21,6 +21,7 @@
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/plugin.h"
+#include "cluster/control/link.h"
 #include "cluster/worker/worker_state.h"
 #include "run/device/device_exchange.h"
 
@@ -298,10 +299,19 @@ void flow_worker_disconnect(flow_worker *worker)
   worker->communicator = NULL;
 }
 
+/* A task that its launcher has given a socket needs no name to listen. */
+static flow_status await_own_name(flow_worker *worker, const flow_worker_options *options)
+{
+  const char *address = flow_cluster_address(worker->cluster, worker->cluster->job, worker->cluster->index);
+  if (!address || get_variable(worker, "FLOW_LISTEN_DESCRIPTOR")) return FLOW_OK;
+  return flow_link_await_name(worker->context, address, otherwise(options->start_within, 300), log_line, worker);
+}
+
 /* The first generation. If it ended while it was being opened, and rejoining is wanted, the next one is waited for. */
 static flow_status meet(flow_worker *worker, const flow_worker_options *options)
 {
   if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
+  FLOW_TRY(await_own_name(worker, options));
   FLOW_TRY(start_control(worker, options));
   FLOW_TRY(flow_worker_prepare_seal(worker));
   flow_status status = flow_worker_connect(worker, -1);
@@ -406,8 +416,10 @@ flow_status flow_worker_check_own(const flow_worker *worker)
 {
   char name[FLOW_TASK_NAME_SIZE];
   if (!flow_worker_is_parents(worker)) return FLOW_OK;
-  return flow_fail(FLOW_INVALID_STATE, "this process was forked from %s, which alone takes part in the cluster: what all workers do "
-                   "together belongs into the parent", flow_task_name(worker->cluster->job, worker->cluster->index, name));
+  return flow_fail(FLOW_INVALID_STATE,
+                   "this process was forked from %s, which alone takes part in the cluster: what all workers do "
+                   "together belongs into the parent",
+                   flow_task_name(worker->cluster->job, worker->cluster->index, name));
 }
 
 /* Without a goodbye the others see a lost task. The order: first nobody waits any more, then the transport ends, then the control plane.
