@@ -8,7 +8,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "processes.h"
 #include "supervise.h"
+
+/* Descriptors for each task, and for the rest. A task has two pipes that are read, and perhaps one that is written; its own ends are closed
+ * when it has been started. poll() refuses more entries than the limit, of which there are two for each task. */
+enum { EACH = 3, BESIDE = 32 };
 
 /* Two processes, so that killing one of them, even by SIGKILL, leaves the other to end the tasks. This one is the reaper of orphans
  * (subreaper): if the second one dies, its tasks become children of this one, which processes_wait_for ends. The second one notices the
@@ -18,6 +23,14 @@ int supervise(const supervision *wanted)
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
   sigset_t watched, mask;
   int lifeline[2], code = 1;
+  unsigned long needed = (unsigned long)wanted->count * EACH + BESIDE, most = processes_raise_descriptors();
+  if (most < needed) {
+    fprintf(stderr,
+            "flowlua launch: %d tasks take %lu file descriptors here, and this process may have %lu (ulimit -Hn): start fewer, "
+            "or let it have more\n",
+            wanted->count, needed, most);
+    return 1;
+  }
   processes_fill_descriptors();
   sigemptyset(&watched);
   for (int i = 0; i < 4; i++) {

@@ -30,6 +30,7 @@ static int fail(lua_State *L, const char *what, const char *reason)
 static int listen_on(lua_State *L)
 {
   char message[500];
+  processes_raise_descriptors();
   int port = (int)luaL_checkinteger(L, 1), descriptor = ports_listen(&port, message, sizeof message);
   if (descriptor < 0) {
     lua_pushnil(L);
@@ -229,6 +230,12 @@ static const char *take_task(lua_State *L, int table, char *const *without, supe
   return lost ? lost : take_ranks(L, table, task);
 }
 
+/* Moves what is above a table on the stack into it, where it stays as long: the stack has no room for what a thousand tasks keep. */
+static void put_away(lua_State *L, int table)
+{
+  while (lua_gettop(L) > table) lua_rawseti(L, table, (int)lua_objlen(L, table) + 1);
+}
+
 static void close_logs(const supervised_task *tasks, int count)
 {
   for (int i = 0; i < count; i++) {
@@ -268,11 +275,14 @@ static int run_supervised(lua_State *L)
   supervised_task *tasks = keep(L, (size_t)count, sizeof *tasks);
   const char *lost = NULL;
   for (int i = 0; i < count; i++) tasks[i].writer.log = -1;
+  lua_newtable(L);
+  int kept = lua_gettop(L);
   for (int i = 0; i < count && !lost; i++) {
     luaL_checkstack(L, 16, "too many tasks");
     lua_rawgeti(L, list, i + 1);
     luaL_checktype(L, -1, LUA_TTABLE);
     lost = take_task(L, lua_gettop(L), without, &tasks[i]);
+    put_away(L, kept);
   }
   int reason = errno;
   wanted.tasks = tasks;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,19 @@
 void processes_fill_descriptors(void)
 {
   for (int i = 0; i < 3; i++) if (fcntl(i, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+}
+
+/* The limit before it was raised: programs get that one. */
+static struct rlimit descriptors_before;
+
+unsigned long processes_raise_descriptors(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  struct rlimit raised = { limit.rlim_max, limit.rlim_max };
+  if (limit.rlim_cur >= limit.rlim_max || setrlimit(RLIMIT_NOFILE, &raised) != 0) return limit.rlim_cur;
+  descriptors_before = limit;
+  return raised.rlim_cur;
 }
 
 /* What a program gets as stdin, stdout and stderr, and the other ends of those that are pipes; -1: there is none. */
@@ -58,24 +72,31 @@ static int open_streams(const process_start *start, int with_output, streams *to
 }
 
 /* In the child, between fork and exec: async-signal-safe calls only. */
+static void fail_to_become(const char *program, const char *why)
+{
+  if (write(2, program, strlen(program)) < 0 || write(2, " cannot be run: ", 16) < 0 || write(2, why, strlen(why)) < 0 ||
+      write(2, "\n", 1) < 0)
+    _exit(127);
+  _exit(127);
+}
+
+/* As above. The outputs first, so that what fails is heard. */
 static void become(const process_start *start, pid_t parent, const streams *has)
 {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);                /* the parent ended before the line above */
-  int input = has->given[0] >= 0 ? has->given[0] : open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (input < 0 || dup2(input, 0) < 0) _exit(127);
+  if (getppid() != parent) _exit(127); /* the parent ended before the line above */
   for (int i = 1; i < 3; i++) if (has->given[i] >= 0 && dup2(has->given[i], i) < 0) _exit(127);
+  int input = has->given[0] >= 0 ? has->given[0] : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input < 0 || dup2(input, 0) < 0) fail_to_become(start->arguments[0], strerror(errno));
   if (start->listens >= 0) fcntl(start->listens, F_SETFD, 0);
   if (start->inherits > 0) fcntl(start->inherits, F_SETFD, 0);
   signal(SIGPIPE, SIG_DFL);
   signal(SIGTTOU, SIG_DFL);
   sigprocmask(SIG_SETMASK, start->mask, NULL);
+  if (descriptors_before.rlim_max > 0) setrlimit(RLIMIT_NOFILE, &descriptors_before);
   execvpe(start->arguments[0], start->arguments, start->environment);
-  const char *reason = strerror(errno);
-  if (write(2, start->arguments[0], strlen(start->arguments[0])) < 0 || write(2, " cannot be run: ", 16) < 0 ||
-      write(2, reason, strlen(reason)) < 0 || write(2, "\n", 1) < 0) _exit(127);
-  _exit(127);
+  fail_to_become(start->arguments[0], strerror(errno));
 }
 
 /* All descriptors are closed on exec except those that the program gets, so that tasks do not hold each other's pipes and sockets open. */

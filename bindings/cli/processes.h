@@ -18,6 +18,10 @@ typedef struct process_start {
 /* The descriptors 0 to 2 are there, if only as nothing: pipes must not take their numbers. */
 void  processes_fill_descriptors(void);
 
+/* As many descriptors as the system allows are this process's from now on; programs that it starts have the limit from before. Returns how
+ * many that is. */
+unsigned long processes_raise_descriptors(void);
+
 /* Starts a program whose stdout and stderr are pipes, whose reading ends do not block; output and errors NULL: it has the caller's. *input:
  * the writing end of its stdin, which does not block, either; -1: there is none. It is killed when the calling thread ends. -1 with errno.
  * A program that cannot be run says so on its stderr and exits with 127. */

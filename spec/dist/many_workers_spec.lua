@@ -80,3 +80,23 @@ describe("many workers on one machine", function()
     assert.truthy(output:find("communication = AUTO (tcp)", 1, true), output)
   end)
 end)
+
+describe("the launcher of many tasks", function()
+  local function launch(limit, workers)
+    return support.run(("ulimit %s; timeout -k 5 60 env %s launch --workers %d %s"):format(limit, support.command, workers,
+      support.file("task.lua", "print('limit ' .. io.popen('ulimit -n'):read('*a'))")))
+  end
+
+  it("takes as many descriptors as the system allows, and leaves its tasks the limit that it has found", function()
+    local output, code = launch("-Sn 20", 8)
+    assert.equal(0, code, output)
+    assert.equal(8, support.count(output, "] limit 20\n"), output)
+  end)
+
+  it("says how many it lacks", function()
+    local output, code = launch("-n 1200", 1000)
+    assert.equal(1, code, output)
+    local wanted = "flowlua launch: 1000 tasks take %d+ file descriptors here, and this process may have 1200 %(ulimit %-Hn%): start fewer"
+    assert.truthy(output:find(wanted), output)
+  end)
+end)
