@@ -301,6 +301,30 @@ describe("what cannot be", function()
     for i = 0, 1 do assert.equal("21", said(text, "worker:" .. i, "total"), text) end
   end)
 
+  it("a worker that is connected and never comes to what is done together is waited for no longer than reassign_after", function()
+    local path = support.file("absent.lua", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.ParameterServerStrategy { reassign_after = 1 }
+      local is_chief = strategy.cluster_resolver.is_chief
+      dofile "spec/dist/chief_waits.lua" (arg[1], 2)
+      local done = arg[1] .. "/done"
+      if not is_chief then os.execute(("i=0; while [ ! -e '%s' ] && [ $i -lt 300 ]; do sleep 0.1; i=$((i + 1)); done"):format(done)) end
+      local coordinator = flow.distribute.ClusterCoordinator(strategy)
+      local total = 0
+      for i = 1, 3 do
+        local value = coordinator:schedule(function() return flow.tensor { i } end)
+        coordinator:join()
+        total = total + value:fetch():item()
+      end
+      if is_chief then io.open(done, "w"):close() end
+      print("total " .. total)]])
+    local text, code = support.run(BEGIN .. ("launch --workers 2 --parameter-servers 1 %s -- %s"):format(path, support.folder()))
+    assert.equal(0, code, text)
+    for i = 0, 1 do assert.equal("6", said(text, "worker:" .. i, "total"), text) end
+    local wanted = "ps:0: worker:1 has not come to the end of what was done together for 1 s; the others go on"
+    assert.truthy(text:find(wanted, 1, true), text)
+  end)
+
   it("a cluster without parameter servers, or without workers", function()
     refused("unset TF_CONFIG", "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "the cluster has no parameter server")
     refused([[export TF_CONFIG='{"cluster":{"ps":["127.0.0.1:2222"]},"task":{"type":"ps","index":0}}']],
