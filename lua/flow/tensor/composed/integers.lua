@@ -1,8 +1,12 @@
 -- integers.lua: functions of whole numbers: bits, shifts, common divisors.
 --
--- Bits are found by division, which rounds down, so that those of negative numbers are their two's complement.
+-- Bits are found by division, which rounds down, so that those of negative numbers are their two's complement; of tensors with values on
+-- the host by LuaJIT's functions of 64 bits.
 
+local bit = require "bit"
 local errors = require "flow.errors"
+local native = require "flow.ffi"
+local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 
 local ops, define, operand = tools.ops, tools.define, tools.operand
@@ -36,20 +40,34 @@ local function bits_of(x, powers)
   return ops.concat({ tools.part(bits, #tools.dims(bits), 1, 63), ops.lt(x, 0):to("int64"):expand_dims(-1) }, -1)
 end
 
--- Defines an operation on bits: of_bools for bool, combine(x, y) for tensors of bits, 0 or 1, which have one axis more.
-local function of_bits(name, of_bools, combine)
+local function has_values(x) return not tensor.is_symbolic(x) and native.C.flow_tensor_device(native.pointer(x)) < 0 end
+
+-- f of the elements of a and b as 64 bits each.
+local function by_elements(f, a, b)
+  local dims = tools.dims(tools.numbers(a, "bitwise") + tools.numbers(b, "bitwise"))
+  local function packed(x) return ops.broadcast_to(x:to("int64"), dims):contiguous() end
+  local x, y, result = packed(a), packed(b), tensor.new(native.dtype "int64", dims)
+  local from_x, from_y, to = native.data(x), native.data(y), native.data(result)
+  for i = 0, tonumber(result.size) - 1 do to[i] = f(from_x[i], from_y[i]) end
+  return result:to(a.dtype)
+end
+
+-- Defines an operation on bits: of_bools for bool, of_words for 64 bits at a time, combine(x, y) for tensors of bits, 0 or 1, which have
+-- one axis more.
+local function of_bits(name, of_bools, of_words, combine)
   local what = "bitwise_" .. name
   define(function(a, b)
     a, b = pair(a, b, what)
     if a.dtype == "bool" then return of_bools(a, b) end
+    if has_values(a) and has_values(b) then return by_elements(of_words, a, b) end
     local powers = powers_of(a.dtype)
     local x, y = bits_of(a, powers), bits_of(b, powers)
     return ops.sum(combine(x, y) * powers, -1):to(a.dtype)
   end, what)
 end
-of_bits("and", ops.logical_and, ops.mul)
-of_bits("or", ops.logical_or, ops.maximum)
-of_bits("xor", ops.ne, function(x, y) return ops.ne(x, y):to("int64") end)
+of_bits("and", ops.logical_and, bit.band, ops.mul)
+of_bits("or", ops.logical_or, bit.bor, ops.maximum)
+of_bits("xor", ops.ne, bit.bxor, function(x, y) return ops.ne(x, y):to("int64") end)
 
 -- All bits turned round: -1 - x.
 define(function(x)

@@ -1,13 +1,14 @@
 -- linalg.lua: linear algebra over the last two axes of tensors, any number of matrices at once.
 --
--- Matrices are worked on a column at a time by ops, so that what is made of them is differentiated and traced like everything else. A
--- singular value or an eigenvalue is found by rotations (Jacobi), whose number depends on the values: of eager tensors only, with first
--- derivatives.
+-- Matrices are worked on a column at a time by ops, so that what is made of them is differentiated and traced like everything else; where
+-- nothing records, eliminations.lua computes the same in doubles. A singular value or an eigenvalue is found by rotations (Jacobi), whose
+-- number depends on the values: of eager tensors only, with first derivatives.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local native = require "flow.ffi"
 local tools = require "flow.tensor.composed.tools"
+local eliminations = require "flow.tensor.composed.eliminations"
 local rotations = require "flow.tensor.composed.rotations"
 local takes = require("flow.signature").takes
 
@@ -38,8 +39,23 @@ end
 
 ---- triangles --------------------------------------------------------------------------------------
 
+-- a beside b, {..., n, n + k}, with as many matrices of each; and k.
+local function beside(a, b)
+  local dims, of_b = tools.dims(a), tools.dims(b)
+  local k = of_b[#of_b]
+  dims[#dims] = k
+  local right = b + tools.filled(a, dims, 0)
+  local more = tools.dims(right)
+  more[#more] = tools.dims(a)[#dims]
+  return ops.concat({ a + tools.filled(a, more, 0), right }, -1), k
+end
+
 -- x with a x = b, b {..., n, k}; a's other triangle is not read.
 local function solve_triangle(a, b, lower, n)
+  if eliminations.takes(a) and eliminations.takes(b) then
+    local both, k = beside(a, b)
+    return eliminations.solve_triangle(both, n, k, lower)
+  end
   local known = {}
   for step = 1, n do
     local i = lower and step or n - step + 1
@@ -74,6 +90,10 @@ takes "x, upper: boolean = false"
 define(function(x, upper)
   local n
   x, n = matrices(x, "cholesky", true)
+  if eliminations.takes(x) then
+    local factor = eliminations.cholesky(x, n)
+    return upper and turned(factor) or factor
+  end
   local symmetric = (x + turned(x)) * 0.5      -- both triangles share the gradient; the values are those of the lower one
   x = symmetric + ops.stop_gradient(x - symmetric)
   local made = {}
@@ -129,11 +149,9 @@ define(function(a, b)
   local n
   a, n = matrices(a, "solve", true)
   local right, back = right_side(a, b, "solve")
-  local k = tools.dims(right)[#tools.dims(right)]
-  local dims = tools.dims(a)
-  dims[#dims] = k
-  right = right + tools.filled(a, dims, 0)
-  local x = eliminate(ops.concat({ a, right }, -1), n)
+  local both, k = beside(a, right)
+  if eliminations.takes(both) then return back(eliminations.solve(both, n, k)) end
+  local x = eliminate(both, n)
   return back(solve_triangle(columns(x, 1, n), columns(x, n + 1, n + k), false, n))
 end, "solve")
 define(function(x)
@@ -145,7 +163,7 @@ end, "inv")
 local function pivots_of(x, what)
   local n
   x, n = matrices(x, what, true)
-  local triangle, sign = eliminate(x, n)
+  local triangle, sign = (eliminations.takes(x) and eliminations.eliminate or eliminate)(x, n, n)
   return ops.diagonal(triangle, 0, -2, -1), ops.squeeze(ops.squeeze(sign, -1), -1)
 end
 define(function(x)
@@ -166,6 +184,7 @@ end, "logdet")
 define(function(x)
   local n
   x, n = matrices(x, "lu_factor", true)
+  if eliminations.takes(x) then return eliminations.lu_factor(x, n) end
   local upper, _, pivots = eliminate(x, n)
   local order = {}
   for j = 1, n do order[j] = ops.squeeze(pivots[j], -1) end
@@ -186,6 +205,11 @@ takes "x, mode: 'reduced'|'complete' = 'reduced'"
 define(function(x, mode)
   local m, n
   x, m, n = matrices(x, "qr")
+  if eliminations.takes(x) then
+    local q, r = eliminations.qr(x, m, n)
+    if mode == "complete" or m <= n then return q, r end
+    return columns(q, 1, n), rows(r, 1, n)
+  end
   local r, q, place = x, units(x, m), tensor.arange(1, m + 1):reshape { m, 1 }
   for j = 1, math.min(m - 1, n) do
     local column = ops.where(ops.ge(place, j), columns(r, j, j), 0):to(x.dtype)
