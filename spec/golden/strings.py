@@ -16,6 +16,7 @@ ATOMS = ["a", "b", "c", "1", " ", r"\.", r"\d", r"\w", r"\s", ".", "[ab]", "[^a]
          "(a|b)", "(ab)", "(?:bc|1)", "(a)(b)", "^", "$", r"\W", r"[\]x-]", "(?P<n>a+)", r"\x41"]
 REPEATS = ["", "", "", "", "*", "+", "?", "{2}", "{1,2}", "{2,}", "*?", "+?", "??"]
 LETTERS = ["a", "b", "c", "A", "B", "1", "2", " ", ".", "!", "é", "x", "]", "-", "\n"]
+DAMAGED = [b"\xff\xfe", b"a\xc3", b"\xe2\x82x", b"\xed\xa0\x80", b"\xc0\x80", b"\xf0\x9f\x98\x80", b"\xf5\x80\x80", b"\xf0\x80", b"\xe2"]
 TEXTS = ["Hi, W!", "  two\t", "", "Ä g,,c"]
 
 
@@ -97,6 +98,9 @@ def calls():
         yield name, [TEXTS], dense(getattr(s, name)(TEXTS))
     yield "length", [TEXTS, "UTF8_CHAR"], dense(s.length(TEXTS, "UTF8_CHAR"))
     yield "unicode_split", [TEXTS], dense(s.unicode_split(TEXTS, "UTF-8"))
+    yield "unicode_split", [DAMAGED], dense(s.unicode_split(DAMAGED, "UTF-8"))
+    yield "length", [DAMAGED, "UTF8_CHAR"], dense(s.length(DAMAGED, "UTF8_CHAR"))
+    yield "substr", [DAMAGED, 1, 1, "UTF8_CHAR"], dense(s.substr(DAMAGED, 0, 1, unit="UTF8_CHAR"))
     yield "split", [TEXTS, ","], dense(s.split(TEXTS, ","))
     yield "split", [TEXTS, ",", 1], dense(s.split(TEXTS, ",", maxsplit=1))
     yield "split", [TEXTS, "", 1], dense(s.split(TEXTS, maxsplit=1))
@@ -126,7 +130,7 @@ def main(count):
         lines += ["    { %s, %s," % (lua(name), lua(arguments)), "      %s }," % lua(result).replace("}, {", "},\n        {")]
     lines += ["  },", "  regular_expressions = {"]
     lines += ["    %s," % lua(case) for case in regular_expressions(count)]
-    lines += ["    %s," % lua(case) for case in groups(count // 3)]
+    lines += ["    %s," % lua(case) for case in groups(count // 4)]
     lines += ["  },", "}"]
     with open(os.path.join(HERE, "strings.lua"), "w") as file:
         file.write("\n".join(lines) + "\n")

@@ -37,12 +37,34 @@ local function numbers(list, shape, dtype)
   return tensor.tensor(list, { dtype = dtype }):reshape(shape)
 end
 
--- Characters of a string.
+-- Characters of a string as tf.strings counts them: each begins with a byte that goes on with no other one, valid UTF-8 or not.
 local function characters(one)
+  local list = {}
+  for character in one:gmatch "[^\128-\191][\128-\191]*" do list[#list + 1] = character end
+  return list
+end
+
+-- By first byte: how many bytes go on after it, and the range of the next one (Unicode 15, table 3-7).
+local function following_bytes(first)
+  if first < 0x80 then return 0 end
+  if first < 0xc2 or first > 0xf4 then return nil end
+  if first < 0xe0 then return 1, 0x80, 0xbf end
+  if first < 0xf0 then return 2, first == 0xe0 and 0xa0 or 0x80, first == 0xed and 0x9f or 0xbf end
+  return 3, first == 0xf0 and 0x90 or 0x80, first == 0xf4 and 0x8f or 0xbf
+end
+
+-- Characters of a string; each sequence of bytes that is not UTF-8 is one U+FFFD, as long as it could go on.
+local function valid_characters(one)
   local list, at = {}, 1
   while at <= #one do
-    local _, following = regex.character(one, at)
-    list[#list + 1], at = one:sub(at, following - 1), following
+    local more, low, high = following_bytes(one:byte(at))
+    local stop = at
+    for _ = 1, more or 0 do
+      local byte = one:byte(stop + 1)
+      if not byte or byte < low or byte > high then more = nil break end
+      stop, low, high = stop + 1, 0x80, 0xbf
+    end
+    list[#list + 1], at = more and one:sub(at, stop) or "\239\191\189", stop + 1
   end
   return list
 end
@@ -166,7 +188,7 @@ takes "input: data, input_encoding: string = 'UTF-8'"
 function text.unicode_split(value, encoding)
   if encoding:upper() ~= "UTF-8" then raise("flow.strings.unicode_split: strings are in \"UTF-8\", got %q", encoding) end
   local list, shape = flat("unicode_split", value)
-  for i, one in ipairs(list) do list[i] = characters(one) end
+  for i, one in ipairs(list) do list[i] = valid_characters(one) end
   return padded(list, shape)
 end
 
