@@ -200,7 +200,7 @@ describe("flow.image", function()
   it("says what does not fit", function()
     for text, f in pairs {
       ["a picture has rank 3, a batch rank 4, got rank 2"] = function() image.flip_left_right(flow.ones { 2, 2 }) end,
-      ["6 rows from 3 on and 2 columns from 0 on are not in a picture of 7 x 9"] = function()
+      ["6 rows after 3 and 2 columns after 0 are not in a picture of 7 x 9"] = function()
         image.crop_to_bounding_box(picture, 3, 0, 6, 2)
       end,
       ["a picture of 7 x 9 does not fit in 8 x 9 from row 2, column 0 on"] = function() image.pad_to_bounding_box(picture, 2, 0, 8, 9) end,

@@ -337,6 +337,22 @@ describe("memory", function()
   end)
 end)
 
+describe("a position", function()
+  it("may be a tensor of one number, as argmax gives it", function()
+    local x = flow.tensor { { 1, 2, 3 }, { 4, 9, 6 } }
+    assert.same({ 2, 9 }, x[{ {}, x[2]:argmax() }]:totable())
+    assert.same({ 4, 9, 6 }, x[flow.tensor(2, { dtype = "int32" })]:totable())
+    assert.same({ { 1, 2 } }, x[{ { 1, 1 }, { 1, x[2]:argmax() } }]:totable())
+    x[{ x[{ {}, 1 }]:argmax(), 1 }] = 7
+    assert.equal(7, x[2][1]:item())
+    for position, text in pairs { [flow.tensor(1.5)] = "a whole number from 1", [flow.tensor(true)] = "a whole number from 1" } do
+      local ok, message = pcall(function() return x[{ {}, position }] end)
+      assert.is_false(ok)
+      assert.truthy(message:find(text, 1, true), message)
+    end
+  end)
+end)
+
 describe("an assignment", function()
   it("takes values with axes of one element before those of the place, as NumPy does", function()
     local rows = flow.zeros { 3, 2 }

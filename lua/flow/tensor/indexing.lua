@@ -13,16 +13,23 @@ local C, check, raise = native.C, native.check, errors.raise
 local one = native.out("flow_tensor")
 local LAST = 4611686018427387903LL    -- INT64_MAX / 2: "to the end" of an axis whose size is known only when a plan runs
 
+local function is_one(value)
+  return native.is_tensor(value) and value.rank == 0 and value.dtype ~= "bool" and C.flow_tensor_is_symbolic(native.pointer(value)) == 0
+end
+
+-- A position that a user gave: a number, or a tensor of one, as argmax() gives it, that has a value.
 local function whole(value, axis)
+  if is_one(value) then value = tonumber(value:item()) end
   if type(value) ~= "number" or value ~= math.floor(value) or math.abs(value) >= 2 ^ 53 then
-    raise("a position is a whole number from 1, got %s on axis %d", errors.describe(value), axis)
+    raise("a position is a whole number from 1, got %s on axis %d%s", errors.describe(value), axis,
+      native.is_tensor(value) and ": flow.take(x, positions, axis) takes those that a trace computes" or "")
   end
   return value
 end
 
 -- Position from 0 of a user's position on an axis of n elements.
 local function position(value, n, axis)
-  whole(value, axis)
+  value = whole(value, axis)
   if n < 0 then tensor.unknown_rows(("position %d of axis %d"):format(value, axis), "needs") end
   local from = value < 0 and value + n or value - 1
   if from < 0 or from >= n then
@@ -96,7 +103,7 @@ end
 -- Calls take(axis, begin, finish, step, dropped, size) for each axis of t, and add() for each new one, in their order.
 local function each_axis(t, key, take, add)
   local shape = tensor.raw_shape(t)
-  if type(key) == "number" or key == false then key = { key } end
+  if type(key) == "number" or key == false or is_one(key) then key = { key } end
   if type(key) ~= "table" or getmetatable(key) or type(next(key)) == "string" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
       native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")

@@ -84,7 +84,7 @@ takes "image, offset_height: whole, offset_width: whole, target_height: count, t
 function image.crop_to_bounding_box(x, top, left, height, width)
   local picture, axis, rows, columns = picture_of(x, "crop_to_bounding_box")
   if top + height > rows or left + width > columns then
-    raise("flow.image.crop_to_bounding_box: %d rows from %d on and %d columns from %d on are not in a picture of %d x %d", height, top,
+    raise("flow.image.crop_to_bounding_box: %d rows after %d and %d columns after %d are not in a picture of %d x %d", height, top,
       width, left, rows, columns)
   end
   return tools.part(tools.part(picture, axis, top + 1, top + height), axis + 1, left + 1, left + width)
