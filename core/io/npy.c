@@ -203,7 +203,7 @@ static flow_status transpose(flow_tensor **tensor)
 static void swap_bytes(flow_tensor *tensor)
 {
   size_t size = (size_t)flow_dtype_size(tensor->dtype);
-  for (unsigned char *at = tensor->data, *end = at + tensor->storage->bytes; at < end; at += size)
+  for (unsigned char *at = (unsigned char *)tensor->data, *end = at + tensor->storage->bytes; at < end; at += size)
     for (size_t low = 0, high = size - 1; low < high; low++, high--) {
       unsigned char byte = at[low];
       at[low] = at[high];
