@@ -209,7 +209,7 @@ local pop = signature.pop
 
 -- What the guard of a function knows of it. title: how messages name it; text: see above, or false.
 function signature.entry(title, f, text)
-  return { title = title, f = f, text = text, method = false }
+  return { title = title, f = f, text = text, method = false, is_op = false }
 end
 
 -- The entry of a function of the library that does not hold it itself, for as long as the library is there.

@@ -56,23 +56,6 @@ return function(ops, define, axis_from, gather)
   end
   ops.positions_from_zero = from_zero
 
-  -- Of an axis after the first one, where all sizes are known: rows of {outer n, inner}, whose numbers are outer * n + positions. Nothing
-  -- is transposed. nil: there are more rows than int32 counts, or none.
-  local function take_within(x, positions, axis)
-    local dims, result, outer, inner = tensor.raw_shape(x), {}, 1, 1
-    for i, n in ipairs(dims) do
-      if i < axis then outer, result[#result + 1] = outer * n, n
-      elseif i > axis then inner = inner * n end
-    end
-    local n = dims[axis]
-    if outer * n * inner == 0 or outer * n >= 2 ^ 31 or positions.size == 0 then return nil end
-    for _, count in ipairs(tensor.raw_shape(positions)) do result[#result + 1] = count end
-    for i = axis + 1, #dims do result[#result + 1] = dims[i] end
-    local first = ops.reshape(tensor.arange(0, outer * n, n, { dtype = "int32" }), { outer, 1 })
-    local rows = ops.reshape(positions:to("int32"), { 1, positions.size }) + first
-    return ops.reshape_raw(gather(ops.reshape_raw(x, { outer * n, inner }), ops.reshape_raw(rows, { outer * positions.size })), result)
-  end
-
   -- The elements at positions (a number, a list or a tensor of whole numbers) of an axis, or of the flattened tensor.
   local function take(x, positions, axis)
     local what = "flow.take"
@@ -82,7 +65,8 @@ return function(ops, define, axis_from, gather)
     axis = axis_of(x, axis, what)
     local rank, order = #tensor.raw_shape(x), { axis }
     positions = from_zero(positions, tensor.raw_shape(x)[axis], what)
-    local within = axis > 1 and not tensor.is_symbolic(x) and not tensor.is_symbolic(positions) and take_within(x, positions, axis)
+    local within = axis > 1 and not tensor.is_symbolic(x) and not tensor.is_symbolic(positions)
+      and require("flow.tensor.composed.rows_within")(x, positions, axis, gather)
     if within then return within end
     for i = 1, rank do order[#order + 1] = i ~= axis and i or nil end
     local taken = gather(axis == 1 and x or ops.transpose(x, order):contiguous(), positions)
