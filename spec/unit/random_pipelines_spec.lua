@@ -1,6 +1,7 @@
 -- random_pipelines_spec.lua: random chains of stages of a data set give what the same chain of plain lists gives: the elements in their
 -- order, the length where it is known beforehand, all of it again in a second pass, and the rest from wherever an iterator's position was
 -- saved. FLOW_CASES=10000 tries more chains; a failure names its number and its stages.
+local support = require "spec.support.init"
 local flow = require "flow"
 local Dataset = flow.data.Dataset
 
@@ -67,6 +68,47 @@ local function interleaved(sources, cycle, block)
     end
   end
   return new
+end
+
+-- The groups of `size` elements with the same rest by `keys`, as they become full, and those that are left by their keys.
+local function groups(list, keys, size)
+  local new, open = {}, {}
+  for _, x in ipairs(list) do
+    local group = open[x % keys] or {}
+    open[x % keys] = group
+    group[#group + 1] = x
+    if #group == size then
+      new[#new + 1] = group
+      open[x % keys] = nil
+    end
+  end
+  for key = 0, keys - 1 do new[#new + 1] = open[key] end
+  return new
+end
+
+-- Elements of the list in the order of `choices`: 0 is the list itself, 1 its part from `skipped` + 1 on. The end of one ends all.
+local function chosen(list, choices, skipped)
+  local sources, new = { list, part(list, skipped + 1, #list) }, {}
+  local at = { 0, 0 }
+  for _, number in ipairs(choices) do
+    at[number + 1] = at[number + 1] + 1
+    local x = sources[number + 1][at[number + 1]]
+    if x == nil then break end
+    new[#new + 1] = x
+  end
+  return new
+end
+
+local folders = {}      -- of the chain that is tested
+local function new_folder()
+  folders[#folders + 1] = support.folder()
+  return folders[#folders]
+end
+
+local function sum_of(list)
+  local total = 0
+  for _, x in ipairs(list) do total = total + x end
+  return total
 end
 
 -- Stages of numbers: each gives the data set, the list and what it is called.
@@ -143,6 +185,33 @@ local NUMBERS = {
     end
     return ds:unique(), new, "unique"
   end,
+  function(ds, list)
+    local keys, size, n = random(1, 3), random(1, 4), random(1, 3)
+    local new = {}
+    for _, group in ipairs(groups(list, keys, size)) do new = joined { new, batches(group, n) } end
+    return ds:group_by_window(function(x) return x % keys end, function(_, group) return group:batch(n) end, { window_size = size }), new,
+      ("group_by_window(%d, %d, %d)"):format(keys, size, n), true
+  end,
+  function(ds, list)
+    local new, start = {}, random(0, 3)
+    for i, x in ipairs(list) do new[i] = (start + i - 1) * 1000 + x end
+    return ds:enumerate(start):map(function(i, x) return i * 1000 + x end), new, ("enumerate(%d)"):format(start)
+  end,
+  function(ds, list)
+    local low, size = random(1, 9), random(1, 3)
+    local batched, buckets = {}, { {}, {} }
+    for _, x in ipairs(list) do
+      local bucket = buckets[x % 10 < low and 1 or 2]
+      bucket[#bucket + 1] = x
+      if #bucket == size then
+        batched[#batched + 1] = part(bucket, 1, size)
+        for i = 1, size do bucket[i] = nil end
+      end
+    end
+    for _, bucket in ipairs(buckets) do batched[#batched + 1] = #bucket > 0 and bucket or nil end
+    return ds:bucket_by_sequence_length(function(x) return x % 10 end, { low }, { size, size }), batched,
+      ("bucket_by_sequence_length(%d, %d)"):format(low, size), true
+  end,
 }
 
 local BATCHES = {
@@ -153,6 +222,30 @@ local BATCHES = {
   end,
   function(ds, list)
     return ds:map(function(x) return x + 1 end), mapped(list, function(batch) return mapped(batch, function(x) return x + 1 end) end), "map"
+  end,
+  function(ds, list) return ds:flat_map(function(x) return Dataset.from_tensor_slices { x } end), joined(list), "flat_map", false end,
+  function(ds, list)
+    return ds:window(1):flat_map(function(window) return window:batch(1) end):unbatch(), list, "window(1)"
+  end,
+  function(ds, list)
+    local total = 0
+    return ds:scan(flow.tensor(0, { dtype = "int64" }), function(s, x) return s + x:sum(), s + x:sum() end), mapped(list, function(batch)
+      total = total + sum_of(batch)
+      return total
+    end), "scan of sums", false
+  end,
+  function(ds, list)
+    local limit, new = random(1, 80), {}
+    for _, batch in ipairs(list) do
+      if sum_of(batch) >= limit then break end
+      new[#new + 1] = batch
+    end
+    return ds:take_while(function(x) return x:sum():lt(limit) end), new, ("take_while(%d)"):format(limit)
+  end,
+  function(ds, list)
+    local kept = {}
+    for _, batch in ipairs(list) do kept[#kept + 1] = sum_of(batch) % 2 == 0 and batch or nil end
+    return ds:filter(function(x) return (x:sum() % 2):eq(0) end), kept, "filter"
   end,
 }
 
@@ -173,6 +266,18 @@ local ANY = {
   end,
   function(ds, list) return ds:prefetch(random(1, 3)), list, "prefetch" end,
   function(ds, list) return ds:cache(), list, "cache" end,
+  function(ds, list) return ds:snapshot(new_folder()), list, "snapshot" end,
+  function(ds, list)
+    local folder = new_folder()
+    ds:save(folder)
+    return Dataset.load(folder), list, "save:load"
+  end,
+  function(ds, list)
+    local choices, skipped = {}, random(0, 3)
+    for i = 1, random(1, 9) do choices[i] = random(0, 1) end
+    local numbers = Dataset.from_tensor_slices { flow.tensor(choices, { dtype = "int64" }) }
+    return Dataset.choose_from_datasets({ ds, ds:skip(skipped) }, numbers), chosen(list, choices, skipped), "choose_from_datasets"
+  end,
 }
 
 local function elements(iterator)
@@ -213,6 +318,7 @@ describe("a random chain of stages", function()
     local failures = {}
     for seed = FIRST, LAST do
       local ok, problem = pcall(check, seed)
+      while #folders > 0 do flow.io.rmtree(table.remove(folders)) end
       if not ok then
         failures[#failures + 1] = ("%d: %s"):format(seed, tostring(type(problem) == "table" and problem.message or problem))
       end
