@@ -128,4 +128,68 @@ return {
     TextVectorization TimeDistributed TorchModuleWrapper UnitNormalization UpSampling1D UpSampling2D UpSampling3D Wrapper ZeroPadding1D
     ZeroPadding2D ZeroPadding3D add average concatenate deserialize dot maximum minimum multiply serialize subtract
   ]],
+  ["applications"] = [[
+    ConvNeXtBase ConvNeXtLarge ConvNeXtSmall ConvNeXtTiny ConvNeXtXLarge DenseNet121 DenseNet169 DenseNet201 EfficientNetB0 EfficientNetB1
+    EfficientNetB2 EfficientNetB3 EfficientNetB4 EfficientNetB5 EfficientNetB6 EfficientNetB7 EfficientNetV2B0 EfficientNetV2B1
+    EfficientNetV2B2 EfficientNetV2B3 EfficientNetV2L EfficientNetV2M EfficientNetV2S InceptionResNetV2 InceptionV3 MobileNet MobileNetV2
+    MobileNetV3Large MobileNetV3Small NASNetLarge NASNetMobile ResNet101 ResNet101V2 ResNet152 ResNet152V2 ResNet50 ResNet50V2 VGG16 VGG19
+    Xception
+  ]],
+  ["backend"] = [[
+    backend clear_session epsilon floatx get_uid image_data_format is_float_dtype is_int_dtype is_keras_tensor result_type set_epsilon
+    set_floatx set_image_data_format standardize_dtype
+  ]],
+  ["config"] = [[
+    backend disable_flash_attention disable_interactive_logging disable_traceback_filtering dtype_policy enable_flash_attention
+    enable_interactive_logging enable_traceback_filtering enable_unsafe_deserialization epsilon floatx image_data_format
+    is_flash_attention_enabled is_interactive_logging_enabled is_nnx_enabled is_traceback_filtering_enabled max_epochs max_steps_per_epoch
+    set_backend set_dtype_policy set_epsilon set_floatx set_image_data_format set_max_epochs set_max_steps_per_epoch
+  ]],
+  ["distribution"] = [[
+    DataParallel DeviceMesh LayoutMap ModelParallel TensorLayout distribute_tensor distribution get_device_count initialize list_devices
+    set_distribution
+  ]],
+  ["dtype_policies"] = [[
+    AWQDTypePolicy DTypePolicy DTypePolicyMap FloatDTypePolicy GPTQDTypePolicy Int4DTypePolicy QuantizedDTypePolicy
+    QuantizedFloat8DTypePolicy deserialize get serialize
+  ]],
+  ["models"] = [[
+    Model Sequential clone_model load_model model_from_json save_model
+  ]],
+  ["preprocessing"] = [[
+    image_dataset_from_directory text_dataset_from_directory timeseries_dataset_from_array
+  ]],
+  ["preprocessing.image"] = [[
+    array_to_img img_to_array load_img save_img smart_resize
+  ]],
+  ["preprocessing.sequence"] = [[
+    pad_sequences
+  ]],
+  ["saving"] = [[
+    CustomObjectScope KerasFileEditor custom_object_scope deserialize_keras_object get_custom_objects get_registered_name
+    get_registered_object load_model load_weights register_keras_serializable save_model save_weights serialize_keras_object
+  ]],
+  ["tree"] = [[
+    MAP_TO_NONE assert_same_paths assert_same_structure flatten flatten_with_path is_nested lists_to_tuples map_shape_structure
+    map_structure map_structure_up_to pack_sequence_as traverse
+  ]],
+  ["utils"] = [[
+    Config CustomObjectScope FeatureSpace Progbar PyDataset Sequence array_to_img audio_dataset_from_directory clear_session
+    custom_object_scope deserialize_keras_object disable_interactive_logging enable_interactive_logging get_custom_objects get_file
+    get_registered_name get_registered_object get_source_inputs image_dataset_from_directory img_to_array is_interactive_logging_enabled
+    is_keras_tensor load_img model_to_dot normalize pack_x_y_sample_weight pad_sequences plot_model register_keras_serializable save_img
+    serialize_keras_object set_random_seed split_dataset standardize_dtype text_dataset_from_directory timeseries_dataset_from_array
+    to_categorical unpack_x_y_sample_weight
+  ]],
+  ["visualization"] = [[
+    draw_bounding_boxes draw_segmentation_masks plot_bounding_box_gallery plot_image_gallery plot_segmentation_mask_gallery
+  ]],
+  ["quantizers"] = [[
+    AWQConfig AbsMaxQuantizer Float8QuantizationConfig GPTQConfig Int4QuantizationConfig Int8QuantizationConfig QuantizationConfig
+    Quantizer abs_max_quantize abs_max_quantize_grouped_with_zero_point compute_float8_amax_history compute_float8_scale deserialize
+    fake_quant_with_min_max_vars get pack_int4 quantize_and_dequantize serialize unpack_int4
+  ]],
+  ["export"] = [[
+    ExportArchive
+  ]],
 }

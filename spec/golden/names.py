@@ -10,7 +10,9 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
 MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "ops.numpy", "random", "losses", "metrics", "optimizers", "optimizers.schedules",
-           "initializers", "regularizers", "constraints", "activations", "callbacks", "layers"]
+           "initializers", "regularizers", "constraints", "activations", "callbacks", "layers", "applications", "backend", "config",
+           "distribution", "dtype_policies", "models", "preprocessing", "preprocessing.image", "preprocessing.sequence", "saving", "tree",
+           "utils", "visualization", "quantizers", "export"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

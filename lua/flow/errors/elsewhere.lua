@@ -24,6 +24,15 @@ local ENDING = "the ending of the path says it: .keras or .h5, .weights.h5 for w
 local EQUAL = "replicas have equal values, or their own with sync = \"SUM_ON_READ\" or \"MEAN_ON_READ\""
 local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced again; an if with error(...) in f refuses some"
 
+local FOURIER = "flow.stft(x, sequence_length, sequence_stride, fft_length) computes spectra; layers.STFTSpectrogram does in a model"
+local FOREIGN = "layers of other frameworks do not run here: layers.Layer:extend(name) makes a layer"
+local GROUPS = "each optimizer has apply_gradients(gradients, variables): call it for its variables in Model:train_step"
+local applications = {}
+for _, name in ipairs { "EfficientNetV2B0", "EfficientNetV2B1", "EfficientNetV2B2", "EfficientNetV2B3", "EfficientNetV2L",
+    "EfficientNetV2M", "EfficientNetV2S", "InceptionResNetV2", "NASNetLarge", "NASNetMobile" } do
+  applications[name] = "flow.load_model(path) opens models that Keras saved, if flow has their layers"
+end
+
 local strategies = {
   TPUStrategy = "there are CPUs and GPUs: MirroredStrategy() takes those of a machine, MultiWorkerMirroredStrategy() those of several",
   CentralStorageStrategy = "MirroredStrategy() keeps the variables of all replicas equal",
@@ -95,7 +104,7 @@ local places = {
     is_traceback_filtering_enabled = "tracebacks end at the script's lines",
     enable_unsafe_deserialization = "nothing in a file is ever run: give classes and functions as custom_objects = { Name = Class }",
     enable_flash_attention = "attention is always computed by blocks", disable_flash_attention = "attention is always computed by blocks",
-    is_flash_attention_enabled = "attention is always computed by blocks",
+    is_flash_attention_enabled = "attention is always computed by blocks", is_nnx_enabled = "there is one back end, which is not JAX",
     set_backend = "there is one", set_max_epochs = "model:fit takes epochs", set_max_steps_per_epoch = "model:fit takes steps_per_epoch",
     max_epochs = "model:fit takes epochs", max_steps_per_epoch = "model:fit takes steps_per_epoch",
   },
@@ -106,7 +115,7 @@ local places = {
   ["flow.utils"] = {
     Progbar = ONE_PROGRESS, enable_interactive_logging = ONE_PROGRESS, disable_interactive_logging = ONE_PROGRESS,
     is_interactive_logging_enabled = ONE_PROGRESS, model_to_dot = "flow.utils.plot_model(model, { to_file = \"model.svg\" }) draws it",
-    get_source_inputs = "model.inputs are the inputs of a model",
+    get_source_inputs = "model.inputs are the inputs of a model", Config = "a table holds options: { units = 8 }",
   },
   ["flow.datasets"] = {
     cifar10 = PICKLED, cifar100 = PICKLED, imdb = PICKLED .. "; flow.text_dataset_from_directory reads the folder of texts",
@@ -118,7 +127,16 @@ local places = {
     OrbaxCheckpoint = "callbacks.ModelCheckpoint(path) and BackupAndRestore(folder) save",
     CallbackList = "model:fit takes a list of callbacks",
   },
-  ["flow.mixed_precision"] = { LossScaleOptimizer = "flow.optimizers.LossScaleOptimizer(inner) is it" },
+  ["flow.mixed_precision"] = { LossScaleOptimizer = "flow.optimizers.LossScaleOptimizer(inner) is it", AWQDTypePolicy = QUANTIZE,
+    GPTQDTypePolicy = QUANTIZE, Int4DTypePolicy = QUANTIZE, QuantizedDTypePolicy = QUANTIZE, QuantizedFloat8DTypePolicy = QUANTIZE,
+    DTypePolicyMap = "each layer takes dtype = \"float32\" or a policy", FloatDTypePolicy = "flow.mixed_precision.DTypePolicy(name) is it",
+    get = "flow.mixed_precision.DTypePolicy(name) makes one", serialize = "a policy is its name", deserialize = "a policy is its name" },
+  ["flow.applications"] = applications,
+  ["flow.initializers"] = { STFT = FOURIER, STFTInitializer = FOURIER, stft = FOURIER },
+  ["flow.keras.saving"] = {
+    KerasFileEditor = "flow.load_model(path), then layer:set_weights(list) and model:save(path); .keras files are ZIP archives" },
+  ["flow.keras.tree"] = { MAP_TO_NONE = "a function that returns nothing leaves the entry out", lists_to_tuples = "there are lists alone",
+    map_shape_structure = "flow.keras.tree.map_structure(f, structure) takes shapes, which are lists of numbers, apart" },
   ["flow.data"] = { BigQuery = BIGQUERY, BigQueryClient = BIGQUERY, FixedLenFeature = EXAMPLE, parse_single_example = EXAMPLE },
   ["flow.distribute"] = strategies,
   ["flow.distribute.experimental"] = strategies,
@@ -143,8 +161,10 @@ local places = {
   },
   ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
   ["flow.losses"] = { Reduction = "it is a text: losses.MeanSquaredError { reduction = \"none\" }" },
-  ["flow.layers"] = { TFSMLayer = "flow.load_model opens .keras and .h5 files" },
-  ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3" },
+  ["flow.layers"] = { TFSMLayer = "flow.load_model opens .keras and .h5 files", FlaxLayer = FOREIGN, JaxLayer = FOREIGN,
+    TorchModuleWrapper = FOREIGN, Wrapper = "a class of layers.Layer:extend(name) keeps the other layer in a field" },
+  ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3",
+    MultiOptimizer = GROUPS, OptimizerMap = GROUPS },
   -- methods of objects
   layer = {
     add_metric = METRIC, super = SUPER, ["__class__"] = "tostring(layer) names its class",

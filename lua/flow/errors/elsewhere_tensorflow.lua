@@ -107,7 +107,7 @@ return {
     zeros_initializer = "flow.initializers.Zeros()", ones_initializer = "flow.initializers.Ones()",
     TensorShape = "shapes are lists: x.shape", DType = DTYPE, as_dtype = DTYPE, dtypes = DTYPE, float64 = DTYPE, bfloat16 = DTYPE,
     uint8 = DTYPE, int8 = DTYPE, int16 = DTYPE, uint16 = DTYPE, uint32 = DTYPE, uint64 = DTYPE, bool = DTYPE, string = DTYPE,
-    complex64 = COMPLEX, complex128 = COMPLEX, complex = COMPLEX,
+    polar = COMPLEX, view_as_complex = COMPLEX, view_as_real = COMPLEX, complex64 = COMPLEX, complex128 = COMPLEX, complex = COMPLEX,
     nest = "flow.keras.tree has map_structure, flatten and pack_sequence_as", autograph = CONTROL, __version__ = "flow.version",
     types = "arguments of a traced function are tensors, numbers, texts and tables of these", RaggedTensorSpec = RAGGED,
     is_nan = "flow.isnan(x)", is_inf = "flow.isinf(x)", multiply_no_nan = "flow.where(y:eq(0), 0, x * y)",
