@@ -440,4 +440,104 @@ return {
     softsign: x; sparse_plus: x; sparse_sigmoid: x; sparsemax: x axis=-1; squareplus: x b=4; swish: x; tanh: x; tanh_shrink: x;
     threshold: x threshold default_value;
   ]],
+  ["applications"] = [[
+    ConvNeXtBase: include_top=true include_preprocessing=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax name=convnext_base; ConvNeXtLarge: include_top=true include_preprocessing=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=convnext_large; ConvNeXtSmall: include_top=true
+    include_preprocessing=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    name=convnext_small; ConvNeXtTiny: include_top=true include_preprocessing=true weights=imagenet input_tensor input_shape pooling
+    classes=1000 classifier_activation=softmax name=convnext_tiny; ConvNeXtXLarge: include_top=true include_preprocessing=true
+    weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=convnext_xlarge; DenseNet121:
+    include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=densenet121;
+    DenseNet169: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    name=densenet169; DenseNet201: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax name=densenet201; EfficientNetB0: include_top=true weights=imagenet input_tensor input_shape pooling
+    classes=1000 classifier_activation=softmax name=efficientnetb0; EfficientNetB1: include_top=true weights=imagenet input_tensor
+    input_shape pooling classes=1000 classifier_activation=softmax name=efficientnetb1; EfficientNetB2: include_top=true
+    weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=efficientnetb2; EfficientNetB3:
+    include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=efficientnetb3;
+    EfficientNetB4: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    name=efficientnetb4; EfficientNetB5: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax name=efficientnetb5; EfficientNetB6: include_top=true weights=imagenet input_tensor input_shape
+    pooling classes=1000 classifier_activation=softmax name=efficientnetb6; EfficientNetB7: include_top=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=efficientnetb7; EfficientNetV2B0: include_top=true
+    weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax include_preprocessing=true
+    name=efficientnetv2-b0; EfficientNetV2B1: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax include_preprocessing=true name=efficientnetv2-b1; EfficientNetV2B2: include_top=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax include_preprocessing=true name=efficientnetv2-b2;
+    EfficientNetV2B3: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    include_preprocessing=true name=efficientnetv2-b3; EfficientNetV2L: include_top=true weights=imagenet input_tensor input_shape
+    pooling classes=1000 classifier_activation=softmax include_preprocessing=true name=efficientnetv2-l; EfficientNetV2M:
+    include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    include_preprocessing=true name=efficientnetv2-m; EfficientNetV2S: include_top=true weights=imagenet input_tensor input_shape
+    pooling classes=1000 classifier_activation=softmax include_preprocessing=true name=efficientnetv2-s; InceptionResNetV2:
+    include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    name=inception_resnet_v2; InceptionV3: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax name=inception_v3; MobileNet: input_shape alpha=1.0 depth_multiplier=1 dropout=0.001 include_top=true
+    weights=imagenet input_tensor pooling classes=1000 classifier_activation=softmax name; MobileNetV2: input_shape alpha=1.0
+    include_top=true weights=imagenet input_tensor pooling classes=1000 classifier_activation=softmax name; MobileNetV3Large:
+    input_shape alpha=1.0 minimalistic=false include_top=true weights=imagenet input_tensor classes=1000 pooling dropout_rate=0.2
+    classifier_activation=softmax include_preprocessing=true name=MobileNetV3Large; MobileNetV3Small: input_shape alpha=1.0
+    minimalistic=false include_top=true weights=imagenet input_tensor classes=1000 pooling dropout_rate=0.2
+    classifier_activation=softmax include_preprocessing=true name=MobileNetV3Small; NASNetLarge: input_shape include_top=true
+    weights=imagenet input_tensor pooling classes=1000 classifier_activation=softmax name=nasnet_large; NASNetMobile: input_shape
+    include_top=true weights=imagenet input_tensor pooling classes=1000 classifier_activation=softmax name=nasnet_mobile; ResNet101:
+    include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=resnet101;
+    ResNet101V2: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000 classifier_activation=softmax
+    name=resnet101v2; ResNet152: include_top=true weights=imagenet input_tensor input_shape pooling classes=1000
+    classifier_activation=softmax name=resnet152; ResNet152V2: include_top=true weights=imagenet input_tensor input_shape pooling
+    classes=1000 classifier_activation=softmax name=resnet152v2; ResNet50: include_top=true weights=imagenet input_tensor input_shape
+    pooling classes=1000 classifier_activation=softmax name=resnet50; ResNet50V2: include_top=true weights=imagenet input_tensor
+    input_shape pooling classes=1000 classifier_activation=softmax name=resnet50v2; VGG16: include_top=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=vgg16; VGG19: include_top=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=vgg19; Xception: include_top=true weights=imagenet
+    input_tensor input_shape pooling classes=1000 classifier_activation=softmax name=xception;
+  ]],
+  ["backend"] = [[
+    clear_session: free_memory=true; get_uid: prefix; is_float_dtype: dtype; is_int_dtype: dtype; is_keras_tensor: x; set_epsilon:
+    value; set_floatx: value; set_image_data_format: data_format; standardize_dtype: dtype;
+  ]],
+  ["config"] = [[
+    set_backend: backend; set_dtype_policy: policy; set_epsilon: value; set_floatx: value; set_image_data_format: data_format;
+    set_max_epochs: max_epochs; set_max_steps_per_epoch: max_steps_per_epoch;
+  ]],
+  ["distribution"] = [[
+    DataParallel: device_mesh devices auto_shard_dataset=true; DeviceMesh: shape axis_names devices; LayoutMap: device_mesh;
+    ModelParallel: layout_map batch_dim_name auto_shard_dataset=true; TensorLayout: axes device_mesh; distribute_tensor: tensor layout;
+    get_device_count: device_type; initialize: job_addresses num_processes process_id; list_devices: device_type; set_distribution:
+    value;
+  ]],
+  ["models"] = [[
+    Sequential: layers trainable=true name; clone_model: model input_tensors clone_function call_function recursive=false; load_model:
+    filepath custom_objects compile=true safe_mode=true; model_from_json: json_string custom_objects; save_model: model filepath
+    overwrite=true zipped;
+  ]],
+  ["preprocessing"] = [[
+    image_dataset_from_directory: directory labels=inferred label_mode=int class_names color_mode=rgb batch_size=32 image_size
+    shuffle=true seed validation_split subset interpolation=bilinear follow_links=false crop_to_aspect_ratio=false
+    pad_to_aspect_ratio=false data_format format=tf verbose=true; text_dataset_from_directory: directory labels=inferred label_mode=int
+    class_names batch_size=32 max_length shuffle=true seed validation_split subset follow_links=false format=tf verbose=true;
+    timeseries_dataset_from_array: data targets sequence_length sequence_stride=1 sampling_rate=1 batch_size=128 shuffle=false seed
+    start_index end_index format=tf;
+  ]],
+  ["preprocessing.image"] = [[
+    array_to_img: x data_format scale=true dtype; img_to_array: img data_format dtype; load_img: path color_mode=rgb target_size
+    interpolation=nearest keep_aspect_ratio=false; save_img: path x data_format file_format scale=true; smart_resize: x size
+    interpolation=bilinear data_format=channels_last;
+  ]],
+  ["preprocessing.sequence"] = [[
+    pad_sequences: sequences maxlen dtype=int32 padding=pre truncating=pre value=0.0;
+  ]],
+  ["saving"] = [[
+    CustomObjectScope: custom_objects; KerasFileEditor: filepath; custom_object_scope: custom_objects; deserialize_keras_object: config
+    custom_objects safe_mode=true; get_registered_name: obj; get_registered_object: name custom_objects module_objects; load_model:
+    filepath custom_objects compile=true safe_mode=true; load_weights: model filepath skip_mismatch=false; register_keras_serializable:
+    package=Custom name; save_model: model filepath overwrite=true zipped; save_weights: model filepath overwrite=true max_shard_size;
+    serialize_keras_object: obj;
+  ]],
+  ["tree"] = [[
+    assert_same_paths: a b; assert_same_structure: a b check_types; flatten: structure; flatten_with_path: structure; is_nested:
+    structure; lists_to_tuples: structure; map_shape_structure: func structure; map_structure: func none_is_leaf=true;
+    map_structure_up_to: shallow_structure func; pack_sequence_as: structure flat_sequence; traverse: func structure top_down=true;
+  ]],
 }

@@ -12,7 +12,8 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
 MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "layers", "losses", "metrics", "callbacks", "optimizers",
-           "optimizers.schedules", "initializers", "regularizers", "constraints", "activations"]
+           "optimizers.schedules", "initializers", "regularizers", "constraints", "activations", "applications", "backend", "config",
+           "distribution", "models", "preprocessing", "preprocessing.image", "preprocessing.sequence", "saving", "tree"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

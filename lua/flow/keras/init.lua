@@ -64,7 +64,7 @@ local FIXED = {
 for name, fixed in pairs(FIXED) do
   local setter = "set_" .. name
   config[name] = function() return fixed[1] end
-  signature.takes "value: any"
+  signature.takes(name == "image_data_format" and "data_format: any" or "value: any")
   config[setter] = function(value)
     if value == fixed[1] then return end
     raise("flow.keras.config.%s: it is %s and stays so, got %s; %s", setter, tostring(fixed[1]), errors.describe(value), fixed[2])

@@ -67,10 +67,13 @@ function utils.save_img(path, x, format, file_format, scale)
 end
 
 -- Pictures of another size, cut to the new aspect ratio before: float32.
-takes "x: data, size: list, interpolation: string = 'bilinear'"
-function utils.smart_resize(x, size, interpolation)
+takes "x: data, size: list, interpolation: string = 'bilinear', data_format: 'channels_last'|'channels_first' = 'channels_last'"
+function utils.smart_resize(x, size, interpolation, format)
   local pictures = native.is_tensor(x) and x or tensor.tensor(x)
-  return image.resize(pictures, size, { interpolation = interpolation, crop_to_aspect_ratio = true })
+  local first = format == "channels_first"
+  if first then pictures = ops.moveaxis(pictures, -3, -1) end
+  local resized = image.resize(pictures, size, { interpolation = interpolation, crop_to_aspect_ratio = true })
+  return first and ops.moveaxis(resized, -1, -3) or resized
 end
 
 return utils
