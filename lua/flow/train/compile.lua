@@ -90,8 +90,8 @@ local function set_losses(model, compiled, loss, weights)
   if type(weights) == "number" and count == 1 then weights = { weights } end
   local by_output = per_output(model, compiled, weights, "loss_weights")
   if not by_output then
-    raise("%s: compile: loss_weights is a list with a number for each of %d outputs, got %s", object.title(model), count,
-      errors.describe(weights))
+    raise("%s: compile: loss_weights is %s, got %s", object.title(model), count == 1 and "a number, or a list with one" or
+      ("a list of %d numbers, one for each output"):format(count), errors.describe(weights))
   end
   for i, weight in pairs(by_output) do
     if type(weight) ~= "number" then
