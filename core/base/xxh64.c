@@ -9,6 +9,7 @@ static const uint64_t P1 = UINT64_C(0x9e3779b185ebca87), P2 = UINT64_C(0xc2b2ae3
 static inline uint64_t rotate(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
 static inline uint64_t mix(uint64_t lane, uint64_t word) { return rotate(lane + word * P2, 31) * P1; }
 
+/* Eight bytes from any address, as this machine orders them. */
 static inline uint64_t word_at(const void *bytes)
 {
   uint64_t word;

@@ -61,6 +61,7 @@ static flow_status read_ranks(const flow_environment *environment, const struct 
                    launcher->size, *size, *size - 1);
 }
 
+/* The launcher that has started this process, told by a variable that only it sets; NULL: none that is known. */
 static const struct launcher *find_launcher(const flow_environment *environment)
 {
   for (int i = 0; i < LAUNCHERS; i++) {

@@ -138,6 +138,8 @@ static const char *entry_end(const char *text)
   return text;
 }
 
+/* All entries of SLURM's host list, "a[1-3],b": entries are separated by commas outside of brackets. A list that ends in a comma is
+ * accepted. */
 static flow_status expand_list(layout *to, const char *list)
 {
   for (const char *at = list; *at;) {

@@ -122,6 +122,7 @@ static flow_status keep_node(flow_graph *graph, const flow_node *node)
   return FLOW_OK;
 }
 
+/* Whether anything is left to unroll. */
 static int has_loops(const flow_graph *graph)
 {
   for (int n = 0; n < graph->node_count; n++)

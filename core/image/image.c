@@ -35,6 +35,7 @@ static flow_status grow(unsigned char **block, size_t *capacity, size_t bytes)
   return FLOW_OK;
 }
 
+/* What a file claims is checked before memory is taken for it: a file of some bytes could claim terabytes. */
 static flow_status check_dimensions(int64_t height, int64_t width)
 {
   if (height < 1 || width < 1 || height > FLOW_MOST_PIXELS / width) {
@@ -141,6 +142,7 @@ static flow_status image_functions(const flow_image_functions **out)
   return FLOW_OK;
 }
 
+/* By the plugin, row by row: the picture is reserved when its header is known, and each row is given on as soon as it is decoded. */
 static flow_status decode_jpeg_rows(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture,
                                     const flow_picture_rows *rows)
 {

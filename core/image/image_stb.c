@@ -18,6 +18,8 @@
  * picture at a time. */
 static _Thread_local size_t budget_left, inflated_most;
 
+/* malloc for stb_image. The budget of this thread bounds what one picture may take in all, whatever its header claims; it is set before
+ * each call of the decoder. */
 static void *stb_alloc(size_t bytes)
 {
   void *block;

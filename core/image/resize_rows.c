@@ -49,6 +49,8 @@ __attribute__((target("avx512f"))) static inline __m512 sixteen_bytes(const unsi
 
 /* Two lines, the bytes widened in one step, which compilers do in two. Reads no further than the lines reach. */
 __attribute__((target("avx512f,avx512bw")))
+/* As mix_bytes_wide, which it calls for all but the common case: two lines of at least one vector. The last vector may overlap the one
+ * before it, since each element is computed from the lines alone. */
 static void mix_bytes_avx512(const unsigned char *line, int64_t stride, const float *weights, int count, int64_t n, float *row)
 {
   if (count != 2 || n < LANES) {
@@ -176,6 +178,8 @@ flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_resize_taps *taps
 /* Sixteen results at a time: the pixels that they need are within two vectors from `base` on; each step picks one for each result and
  * adds it with its weight. */
 __attribute__((target("avx512f")))
+/* One output row from an input row by permutations of two neighbouring vectors, which reach 2 LANES elements: products are added in the
+ * order of the taps, as in the plain loop, so that bits are the same. The row is readable for 2 LANES elements from each base. */
 static void mix_shuffled(const flow_shuffles *s, int count, const float *row, int total, float *to)
 {
   for (int vector = 0; vector < s->vectors; vector++) {

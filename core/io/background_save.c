@@ -32,6 +32,7 @@ static flow_status write_both(const flow_save *save)
   return save->then ? flow_write_file(save->then, save->text, (double)strlen(save->text)) : FLOW_OK;
 }
 
+/* The thread of a save. `done` is stored last: whoever sees it may read the failure. */
 static void *save_main(void *argument)
 {
   flow_save *save = argument;

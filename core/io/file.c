@@ -58,6 +58,7 @@ void flow_source_close(flow_source *source)
   source->file = NULL;
 }
 
+/* zlib's memory, by flow_alloc_zero: tests can let it fail, and sizes that overflow are refused. */
 static void *zlib_alloc(void *unused, unsigned count, unsigned size)
 {
   (void)unused;

@@ -46,6 +46,7 @@ static int skip(reader *self, char symbol)
   return 1;
 }
 
+/* Whether the header goes on with this word, after spaces; if it does, it is read. */
 static int skip_word(reader *self, const char *word)
 {
   self->next += strspn(self->next, " \n\t");

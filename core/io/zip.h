@@ -42,8 +42,6 @@ flow_status flow_zip_end(flow_zip *zip, const flow_zip_member *member);
 /* Reads a stored or deflated member and compares the checksum, without keeping anything. */
 flow_status flow_zip_verify(flow_zip *zip, const flow_zip_member *member);
 
-/* Writing: members are stored, dated 1980-01-01 so that equal contents give equal files. Between start and finish exactly `bytes`
- * bytes are written to writer->sink. With align > 0 (a power of two up to 4,096) the content starts at a multiple of it. */
 /* What the directory will say of a member: name (owned), bytes of its content, where its local header is, the checksum,
  * which is 0 until flow_zip_finish. */
 typedef struct flow_zip_record { char *name; uint64_t bytes, header; uint32_t crc; } flow_zip_record;
@@ -54,6 +52,8 @@ typedef struct flow_zip_writer {
   uint64_t         content;            /* where the content of the member that is being written begins */
 } flow_zip_writer;
 
+/* Writing: members are stored, dated 1980-01-01 so that equal contents give equal files. Between start and finish exactly `bytes`
+ * bytes are written to writer->sink. With align > 0 (a power of two up to 4,096) the content starts at a multiple of it. */
 flow_status flow_zip_create(const char *path, flow_zip_writer *writer);
 flow_status flow_zip_start(flow_zip_writer *writer, const char *name, uint64_t bytes, unsigned align);
 flow_status flow_zip_finish(flow_zip_writer *writer);

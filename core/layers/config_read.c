@@ -77,6 +77,8 @@ static flow_status set_object(flow_arguments *arguments, const char *name, const
   return FLOW_OK;
 }
 
+/* Sets an argument from the configuration by the kind of its JSON value; the argument's own record checks the value later. depth: of
+ * objects within objects, which is limited. */
 static flow_status set_value(flow_arguments *arguments, const char *name, const flow_json *value, int depth)
 {
   if (flow_json_is_number(value)) return flow_arguments_set_number(arguments, name, value->number);

@@ -152,6 +152,8 @@ static flow_tensor *merge_steps(flow_expression *e, flow_tensor *x)
   return flow_express_reshape(e, x, x->rank - 1, dims);
 }
 
+/* {batch steps, ...} as {batch, steps, ...}: convolutions of all steps are one call on pictures. The batch may be unknown; its size is
+ * then a multiple of the row symbol, which is divided, too. */
 static flow_tensor *split_steps(flow_expression *e, flow_tensor *x, int64_t steps)
 {
   int64_t dims[FLOW_MAX_RANK];

@@ -31,6 +31,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), out);
 }
 
+/* With mask_zero the index 0 stands for padding. */
 static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                                 flow_tensor **out)
 {

@@ -25,6 +25,8 @@ static flow_status check(flow_layer *layer)
   return flow_attention_check_dropout(layer);
 }
 
+/* The heads of this layer as attention.c sees them, with the names that Keras' files have for its parts. Several query heads share each
+ * of key_heads. */
 static flow_attention_heads heads_of(const flow_layer *layer)
 {
   static const flow_layer_part parts[] = { { "_query_dense/vars", "query" }, { "_key_dense/vars", "key" }, { "_gate_dense/vars", "gate" },

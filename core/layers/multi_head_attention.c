@@ -15,6 +15,7 @@ static const flow_argument parameters[] = {
   { "flash_attention", FLOW_ABSENT, "null", NULL }, FLOW_ATTENTION_PROJECTIONS
 };
 
+/* value_dim defaults to key_dim. */
 static flow_status check(flow_layer *layer)
 {
   if (flow_argument_is_null(layer->arguments, "value_dim")) /* as Keras' get_config says */

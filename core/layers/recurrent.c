@@ -32,6 +32,7 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   return flow_layer_check_channels(layer, input, "features");
 }
 
+/* The bias as its cell lays it out, with the initial values that the cell asks for (LSTM: unit_forget_bias). */
 static flow_status add_bias(flow_context *context, flow_layer *layer)
 {
   flow_tensor *initial;
@@ -175,6 +176,8 @@ static flow_tensor *run_op(flow_expression *e, const run *r, flow_tensor **state
   return outputs[0];
 }
 
+/* The recurrent kernel {units, gates units} cut into one kernel for each gate, and, while training with recurrent_dropout, a mask for
+ * each gate. Draws of masks of the state come after those of the input. */
 static flow_recurrent_weights weights_of(flow_expression *e, const run *r, flow_tensor *h)
 {
   flow_layer *layer = r->steps.layer;

@@ -114,6 +114,7 @@ static flow_status make_layer(flow_context *context, const flow_model_call *call
 /* The most sizes of operands that are tried. */
 enum { MOST_SIZES = 32 };
 
+/* Adds a size that is not among them yet. 1 is not tried, and sizes beyond MOST_SIZES are left out. */
 static int add_size(int64_t *sizes, int count, int64_t size)
 {
   for (int i = 0; i < count; i++)

@@ -16,6 +16,7 @@ typedef struct owned { const void *part; int call; } owned;
  * its layer or wrapper, of which depth_of keeps the depth; then the stack, and the calls in the order in which all before them were met. */
 typedef struct walk { int *producer, *next, *first, *depth_of, *stack, *met; place *places; int met_count, known_count; } walk;
 
+/* By part, then by call: an order for finding entries. */
 static int compare_owned(const void *a, const void *b)
 {
   const owned *p = a, *q = b;

@@ -168,6 +168,7 @@ static term product(reader *r)
   return value;
 }
 
+/* sum = product { ('+' | '-') product }, from the left. */
 static term expression(reader *r)
 {
   term value = product(r);

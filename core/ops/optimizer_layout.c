@@ -8,6 +8,7 @@ static int sgd_names(const flow_attributes *attributes, const char *names[FLOW_M
   return attributes->optimizer.momentum != 0;
 }
 
+/* velocity_hat is the largest velocity so far, of amsgrad. */
 static int adam_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
 {
   names[0] = "momentum";
@@ -16,6 +17,7 @@ static int adam_names(const flow_attributes *attributes, const char *names[FLOW_
   return attributes->optimizer.amsgrad ? 3 : 2;
 }
 
+/* Options add slots: their order here is the one of the inputs, and of Keras' files. */
 static int rmsprop_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
 {
   int count = 0;

@@ -77,6 +77,9 @@ flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class,
 
 typedef struct ahead { const flow_instance *instance; int64_t rows; flow_queue *queue; flow_ticket entries; } ahead;
 
+/* One member of a team: takes entries by ticket and asks the device for a kernel and its workspace. Devices cache what they find
+ * (autotuning), so that the answers are there when the plan is prepared in order afterwards. Failures are not looked at here: they come
+ * again, and are told, then. */
 static void ask(flow_region *region, int member, int members, void *argument)
 {
   ahead *a = argument;

@@ -45,6 +45,7 @@ static void leave_out_assigned(flow_instance *instance)
   }
 }
 
+/* Whether a value has one entry or more for each row of the batch: it then differs from run to run. */
 static int has_rows(const flow_signature *signature)
 {
   for (int d = 0; d < signature->rank; d++)
@@ -89,6 +90,8 @@ static int prepares_fixed(const flow_instance *instance, const flow_entry *entry
   return seen > 0;
 }
 
+/* One block for both tables, which have a place for each value: 64-bit hashes of the contents first, for their alignment, then the
+ * flags. */
 static flow_status make_tables(flow_instance *instance)
 {
   size_t values = (size_t)instance->plan->graph->value_count + 1;

@@ -184,6 +184,7 @@ static void copy_undo_log(const flow_instance *instance, int back)
   }
 }
 
+/* Makes room for as many members as the team has now. It never shrinks: members that are left over stay idle. */
 static flow_status take_members(flow_replica_set *set, int members)
 {
   for (int r = 0; r < set->count; r++)

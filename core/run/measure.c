@@ -47,6 +47,7 @@ static const struct { int op; double (*work)(const flow_call *call); } works[] =
   { FLOW_OP_convolution_gradient_relu, convolution_gradient_work },
 };
 
+/* Operations of a call, of ops for which a rate says something: products and convolutions. 0: not one of these. */
 static double work_of(const flow_call *call)
 {
   for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
@@ -75,6 +76,8 @@ static void fill(const flow_operand *operand)
   }
 }
 
+/* Memory for operands that a measurement needs, filled with harmless numbers. 64 bytes more than the operand has, since kernels may load
+ * whole vectors at its end. The caller frees, also after a failure. */
 static flow_status allocate(flow_operand *operands, int count)
 {
   for (int i = 0; i < count; i++) {

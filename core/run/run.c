@@ -43,6 +43,7 @@ static flow_status check_input(const flow_graph *graph, int index, const flow_te
   return FLOW_OK;
 }
 
+/* The number of inputs, then each of them; *rows: how many rows they have, which all must agree on. */
 static flow_status check_inputs(const flow_graph *graph, flow_tensor *const *inputs, int count, int64_t first, int64_t *rows)
 {
   if (count != graph->input_count)
@@ -51,6 +52,7 @@ static flow_status check_inputs(const flow_graph *graph, flow_tensor *const *inp
   return FLOW_OK;
 }
 
+/* Memory was laid out for `capacity` rows: a run never makes an instance larger by itself. */
 static flow_status check_capacity(const flow_instance *instance, int64_t rows)
 {
   FLOW_TRY(flow_check_laid_out(instance));

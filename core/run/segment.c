@@ -173,6 +173,7 @@ static void wait_for_steps_before(const piece_walk *walk)
   for (int seen; (seen = atomic_load(walk->done)) < walk->before;) flow_region_wait(walk->region, walk->done, seen);
 }
 
+/* Tells members that wait for pieces of this walk. Counted first: flow_region_tell wakes those that look at the number. */
 static void finish_pieces(const piece_walk *walk, int count)
 {
   if (!count) return;

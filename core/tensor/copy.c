@@ -216,6 +216,7 @@ static flow_status check_rows(const flow_tensor *source, const flow_tensor *into
   return FLOW_OK;
 }
 
+/* Refuses an order of rows that is not on the host or not an int64 tensor of rank 1. Its elements are not looked at. */
 static flow_status check_order(const flow_tensor *order)
 {
   FLOW_TRY(flow_check_on_host("the order of rows", order));

@@ -99,6 +99,7 @@ static double element_double(const flow_tensor *tensor, int64_t offset)
   return value;
 }
 
+/* int64 holds the integers of all dtypes; a double would round those above 2^53. */
 static int64_t element_integer(const flow_tensor *tensor, int64_t offset)
 {
   int64_t value;

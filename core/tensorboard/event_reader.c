@@ -26,6 +26,7 @@ static float float_of(uint64_t bits)
   return value;
 }
 
+/* The wire format has the bits of an IEEE double. */
 static double double_of(uint64_t bits)
 {
   double value;

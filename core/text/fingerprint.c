@@ -19,6 +19,7 @@ static uint64_t fetch64(const unsigned char *at)
   return word;
 }
 
+/* 32 bits from any address. */
 static uint64_t fetch32(const unsigned char *at)
 {
   uint32_t word;

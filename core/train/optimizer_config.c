@@ -10,6 +10,7 @@ static const char *const common[] = { "weight_decay", "clipnorm", "global_clipno
                                       "ema_overwrite_frequency", "loss_scale_factor", "gradient_accumulation_steps" };
 enum { COMMON_COUNT = sizeof common / sizeof common[0] };
 
+/* Whether an option belongs to all optimizers. */
 static int is_common(const char *name)
 {
   for (int i = 0; i < COMMON_COUNT; i++)

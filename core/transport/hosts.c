@@ -36,6 +36,7 @@ static flow_status keep(flow_hosts *self, flow_status status, const char *where)
   return flow_failure_raise(&self->failure);
 }
 
+/* keep() with the words for a call within this machine. */
 static flow_status keep_near(flow_hosts *self, flow_status status)
 {
   char where[96];
@@ -43,6 +44,7 @@ static flow_status keep_near(flow_hosts *self, flow_status status)
   return keep(self, status, where);
 }
 
+/* keep() with the words for a call between machines. */
 static flow_status keep_far(flow_hosts *self, flow_status status)
 {
   char where[96];
@@ -63,6 +65,7 @@ static flow_status enter(flow_hosts *self, flow_group_operation what)
   return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(what), self->failure.message);
 }
 
+/* From any thread. The reason is set first, so that calls that end because of it report it. */
 static void abort_calls(flow_communicator *communicator, const char *reason)
 {
   flow_hosts *self = (flow_hosts *)communicator;
@@ -152,6 +155,7 @@ static flow_status barrier(flow_communicator *communicator)
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Few bytes: every rank gathers those of all ranks and adds them up in the order of ranks. */
 static flow_status add_small(flow_hosts *self, flow_dtype dtype, void *data, int64_t bytes)
 {
   FLOW_TRY(all_gather(&self->base, data, bytes, self->small));

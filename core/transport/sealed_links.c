@@ -58,6 +58,7 @@ static int moved(ssize_t count)
   return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
 }
 
+/* Sealed bytes to the other process, as many as its socket takes without waiting. */
 static int send_out(sealed_link *link)
 {
   ssize_t count = send(link->far, link->out + link->out_at, link->out_count - link->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -84,6 +85,7 @@ static int read_near(const flow_sealed_links *self, sealed_link *link)
   return 1;
 }
 
+/* Opened bytes to this process' end of the link, as many as it takes without waiting. */
 static int send_near(sealed_link *link)
 {
   ssize_t count = send(link->near, link->plain + link->plain_at, link->plain_count - link->plain_at, MSG_NOSIGNAL | MSG_DONTWAIT);

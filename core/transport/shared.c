@@ -163,6 +163,7 @@ static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, un
   }
 }
 
+/* Ranks made different calls. The first rank that notices breaks the group with the reason, so that all ranks report the same sentence. */
 static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_group_call *first,
                                      const flow_group_call *other)
 {

@@ -34,6 +34,8 @@ static void show_units(flow_shared *self, const flow_shared_work *of, int64_t st
     memcpy(to + i * bytes, (const unsigned char *)of->arrays[i] + begin * of->unit, (size_t)bytes);
 }
 
+/* What the other ranks have put into their slots of this step, copied to where it belongs. The caller has waited for the slots; its own
+ * units are in place. */
 static void take_units(flow_shared *self, const flow_shared_work *of, int64_t step)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
@@ -84,6 +86,7 @@ static void show_addresses(flow_shared *self, const flow_shared_work *of, int64_
   }
 }
 
+/* Where the arrays of each rank are, as its slot of this step says. */
 static void take_addresses(flow_shared *self, const flow_shared_work *of, int64_t step)
 {
   for (int rank = 0; rank < self->base.size; rank++) {

@@ -113,6 +113,7 @@ static int disagrees(const flow_tcp *self, const flow_tcp_peer *of)
   return of->heard.number != self->said.number || !flow_group_calls_agree(&of->heard.call, &self->said.call);
 }
 
+/* The lower rank is named first, so that both sides report the same sentence. */
 static flow_status fail_disagreement(flow_tcp *self, int rank)
 {
   char reason[FLOW_REASON_SIZE];
@@ -151,6 +152,8 @@ static flow_status fail_lost(flow_tcp *self, int rank, int reason)
   return break_by(self, FLOW_IO_ERROR, text);
 }
 
+/* Names all ranks that were silent for the whole timeout, and breaks the group: a call that was given up leaves half of a message in the
+ * streams. */
 static flow_status fail_late(flow_tcp *self)
 {
   char text[FLOW_REASON_SIZE], ranks[FLOW_REASON_SIZE];
@@ -286,6 +289,7 @@ static void add_up(flow_tcp *self, int *progress)
   }
 }
 
+/* Whether nothing is left to send, to receive or to add up. */
 static int is_complete(const flow_tcp *self)
 {
   for (int rank = 0; rank < self->base.size; rank++)

@@ -9,6 +9,8 @@ static double (*const formulas[])(const double *parameters, int64_t count, doubl
 #undef FORMULA
 };
 
+/* The rate of an update from the number of updates so far and the schedule's parameters, in double; kernels/schedule_formulas.h has the
+ * formulas. */
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

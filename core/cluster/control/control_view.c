@@ -11,6 +11,7 @@ static const char *const names[] = { [FLOW_ABSENT] = "not there", [FLOW_GREETING
                                      [FLOW_JOINED] = "waiting", [FLOW_RUNNING] = "running", [FLOW_FINISHED] = "finished",
                                      [FLOW_ENDED] = "ended" };
 
+/* flow_protocol_task gives "worker:1 10.0.0.7:2222", or the name alone for a task without an address. */
 static void name_task(const flow_protocol *protocol, int task, flow_task_view *out)
 {
   const char *text = flow_protocol_task(protocol, task), *space = strchr(text, ' ');
@@ -18,6 +19,7 @@ static void name_task(const flow_protocol *protocol, int task, flow_task_view *o
   snprintf(out->address, sizeof out->address, "%s", space ? space + 1 : "");
 }
 
+/* What this process tells of itself; step is -1 before the first one. */
 static void view_self(const flow_protocol *protocol, flow_task_view *out)
 {
   out->known = 1;

@@ -19,6 +19,7 @@ static const char *get(const flow_environment *environment, const char *name)
   return text && *text ? text : NULL;
 }
 
+/* Too short a secret could be guessed, too long a one is not what the caller meant: a wrong file, for example. */
 static flow_status check_length(const char *where, size_t count)
 {
   if (count >= FLOW_LEAST_SECRET && count <= FLOW_MOST_SECRET) return FLOW_OK;

@@ -198,6 +198,7 @@ static void *serve(void *argument)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
 
+/* The port that the system has chosen for a listener that asked for port 0; 0 if it cannot be told. */
 static int port_of(int listener)
 {
   struct sockaddr_storage bound;

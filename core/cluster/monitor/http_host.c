@@ -50,6 +50,8 @@ static int is_this_machine(const char *name)
   return first > 0 && strncasecmp(name, own, first) == 0 && (name[first] == '\0' || name[first] == '.');
 }
 
+/* Whether a request was meant for this server. A page of another site could otherwise read it: its name may be made to lead to this
+ * address (DNS rebinding), but the browser still sends that name. */
 static int is_own_name(const char *name, const char *address)
 {
   char own[MOST_NAME];

@@ -57,6 +57,8 @@ static int is_late(const view *seen, int task)
   return seen->waiting > SHOWN_AFTER && task != seen->self && other->known && other->calls < seen->tasks[seen->self].calls;
 }
 
+/* One task as an object. What only a connected task tells (step, calls, what it does) is left out of the others. Names need no escapes;
+ * addresses and what a task does come from elsewhere and are made plain first. */
 static void add_task_json(flow_text *to, const flow_task_view *task)
 {
   char doing[FLOW_DOING_SIZE], address[FLOW_ADDRESS_SIZE];
@@ -69,6 +71,7 @@ static void add_task_json(flow_text *to, const flow_task_view *task)
   flow_text_add(to, "}");
 }
 
+/* The view as one JSON object. waits_for names at most MOST_NAMED of the tasks that the others wait for. */
 static void add_json(flow_text *to, const view *seen)
 {
   int named = 0;

@@ -58,6 +58,7 @@ static const char *get_variable(const void *state, const char *name)
 
 /* ---- the engine ---------------------------------------------------------------------------------------------------------------------- */
 
+/* An implementation of communication by its name, of any case; none or an empty one is AUTO. */
 static flow_status find_engine(const char *name, engine *out)
 {
   for (int i = 0; i < 4; i++) {
@@ -94,6 +95,8 @@ static int is_mpi(const flow_worker *worker) { return strcmp(worker->transport, 
 
 /* ---- the store of a generation, for transports that look for their peers ------------------------------------------------------------- */
 
+/* The store as transports see it (flow_transport_options), over the control plane. A value goes in one message, so that its size has a
+ * limit. */
 static flow_status store_set(void *state, const char *key, const void *bytes, size_t count)
 {
   if (count > FLOW_MOST_VALUE) {
@@ -349,6 +352,8 @@ static flow_status find_gradient_dtype(const char *name, int *out)
   return flow_fail(FLOW_INVALID_ARGUMENT, "gradients travel as float32, bfloat16 or float16, got \"%.40s\"", name);
 }
 
+/* `shards` fixes the order of sums, and with it the bits of a result, for any number of workers up to it; that holds for pairwise sums
+ * only. */
 static flow_status check_shards(const flow_worker *worker, const flow_worker_options *options)
 {
   int shards = options->shards, workers = worker->exchange.workers;

@@ -109,6 +109,7 @@ flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, i
   return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
 }
 
+/* Starts a sum that its thread completes; *ticket 0 means that there is no such thread, and the caller sums itself. */
 static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
@@ -118,6 +119,7 @@ static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t cou
   return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
+/* Waits for the sum that begin() has started. A worker without that thread has nothing to wait for. */
 static flow_status finish(flow_exchange *self, int64_t ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);

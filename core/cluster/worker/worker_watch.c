@@ -5,6 +5,7 @@
 #include "cluster/monitor/monitor.h"
 #include "cluster/worker/worker_state.h"
 
+/* Seconds for which this worker has been waiting in a call for others; 0: it does not. Read by the control plane's thread. */
 static double waiting(void *state)
 {
   const flow_worker *worker = state;

@@ -46,6 +46,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   return FLOW_OK;
 }
 
+/* Components and offsets that were not set are NULL. */
 static void release(flow_dataset *dataset)
 {
   slices *self = (slices *)dataset;

@@ -234,6 +234,8 @@ static flow_status read_attribute(flow_hdf5_reader *reader, piece message, flow_
   return status;
 }
 
+/* Message 0x0003 (HDF5 file format, IV.A.2.d). Another number type is a limit of this reader, another class is refused: the two errors
+ * differ. */
 static flow_status read_datatype(flow_hdf5_reader *reader, piece message, flow_hdf5_object *object)
 {
   char found[96];

@@ -116,6 +116,7 @@ static flow_status join(flow_hdf5_plan *plan, flow_hdf5_node *node, const mentio
                    node->path);
 }
 
+/* Whether a path is inside of the group `parent`, at any depth; "" is the root. */
 static int is_below(const flow_hdf5_node *node, const flow_hdf5_node *parent)
 {
   if (parent->length == 0) return 1;

@@ -25,6 +25,7 @@ static flow_status add_note(void *target, const char *path, const char *key, con
   return flow_tensor_file_note(target, path, key, text);
 }
 
+/* A dataset of a file that this library wrote becomes an entry; shapes are checked like those of any file. */
 static flow_status add_tensor(void *target, const char *path, int dtype, int rank, const int64_t *shape)
 {
   flow_tensor_file *file = target;

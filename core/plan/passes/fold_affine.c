@@ -50,6 +50,8 @@ static flow_status replace(folding *f, int index, int made, int weights, int bia
   return flow_graph_rewrite(f->graph, index, FLOW_OP_convolution, inputs, count, &attributes, results, 2);
 }
 
+/* (convolution(x, w) + b) * scale becomes convolution(x, w * scale) + b * scale, where scale has one number for each output channel: the
+ * product over the weights costs less than the one over the pictures. Either factor may be the convolution. */
 static flow_status fold_scale(folding *f, int *index)
 {
   for (int side = 0; side < 2; side++) {
@@ -65,6 +67,8 @@ static flow_status fold_scale(folding *f, int *index)
   return FLOW_OK;
 }
 
+/* convolution(x, w) + b + shift becomes convolution(x, w) + (b + shift), where shift has one number for each output channel and the
+ * convolution has a bias to add it to. */
 static flow_status fold_shift(folding *f, int *index)
 {
   for (int side = 0; side < 2; side++) {

@@ -42,6 +42,7 @@ static int may_share_b(const flow_graph *graph, const flow_node *matmul)
   return differ && !matmul->attributes.matmul.transpose_a;
 }
 
+/* Whether this pass may change how a product reads and writes: one of many matrices by as many others, of four axes or more. */
 static int is_wide(const flow_graph *graph, const flow_node *matmul)
 {
   if (matmul->op != FLOW_OP_matmul) return 0;
@@ -49,6 +50,8 @@ static int is_wide(const flow_graph *graph, const flow_node *matmul)
   return rank >= 4 && rank == graph->values[matmul->inputs[1]].signature.rank && !may_share_b(graph, matmul);
 }
 
+/* Lets a matmul read the operands of the transposes that made its inputs. The transposes stay for other readers; without any they are
+ * dropped with other dead nodes. */
 static void read_swapped(flow_graph *graph, flow_node *matmul)
 {
   for (int i = 0; i < 2; i++) {

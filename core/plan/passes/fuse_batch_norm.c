@@ -37,6 +37,8 @@ static flow_status take_over(flow_fusion *f, int index, int relu, int addend)
   return flow_graph_rewrite(f->graph, index, FLOW_OP_batch_norm_relu, inputs, addend < 0 ? 3 : 4, &attributes, signatures, 3);
 }
 
+/* relu(batch_norm(x)) and relu(batch_norm(x) + addend) become one node; see the top. A result that the plan returns stays: its readers
+ * are not known. */
 static flow_status fuse(flow_fusion *f, int index)
 {
   const flow_node *relu = &f->graph->nodes[index];

@@ -28,6 +28,7 @@ static int fits_register(const flow_graph *graph, int value)
   return dtype == FLOW_FLOAT32 || (takes_half_floats(graph) && (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16));
 }
 
+/* Whether all operands fit the registers of a fused chain. */
 static int is_float_node(const flow_graph *graph, const flow_node *node)
 {
   for (int i = 0; i < node->input_count; i++)

@@ -10,6 +10,7 @@
 /* Floats in a row of the table from which on the sum takes row by row; it takes several shorter ones at a time (reduce.c). */
 enum { FEWEST_FLOATS = 64 };
 
+/* Whether the sum is over the last axis of the indices, and rows of the table have at least FEWEST_FLOATS floats. */
 static int is_over_indices(const flow_graph *graph, const flow_node *sum, const flow_node *gather)
 {
   const flow_signature *table = &graph->values[gather->inputs[0]].signature, *indices = &graph->values[gather->inputs[1]].signature;
@@ -18,6 +19,8 @@ static int is_over_indices(const flow_graph *graph, const flow_node *sum, const 
   return !sum->attributes.reduce.keepdims && flow_reduced_axes(&sum->attributes, axis + table->rank) == (1u << axis);
 }
 
+/* sum(gather(table, indices)) over the axis of indices becomes gather_sum(table, indices), which writes no gathered rows. The gather
+ * must have no other reader. */
 static flow_status read_table(flow_graph *graph, const int *readers, int n)
 {
   static const flow_attributes none;

@@ -19,6 +19,7 @@ static const flow_signature *signature_of(const flow_fusion *f, int value) { ret
 
 static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
 
+/* Whether the device's convolutions copy such images anyway, since their channels do not fill what it loads at once. */
 static int is_copied(const flow_fusion *f, int images, int dtype)
 {
   const flow_signature *s = signature_of(f, images);
@@ -83,6 +84,7 @@ static int image_input(const flow_fusion *f, const flow_node *node)
   return gradient;
 }
 
+/* Whether anything but the image inputs of convolutions reads a value. f->readers counts all reads, those of returned values included. */
 static int has_other_readers(const flow_fusion *f, int value)
 {
   int count = 0;
@@ -122,6 +124,8 @@ static int shape_instead(flow_fusion *f, int first, int last, int images)
   return last;
 }
 
+/* The conversion of pictures at `index` is left out if convolutions are all that read its result: they then read the pictures before it,
+ * and multiply by the scale while they load. */
 static flow_status read_images(flow_fusion *f, int index)
 {
   int value = f->graph->nodes[index].inputs[0], first = before_shapes(f, value);
@@ -140,6 +144,8 @@ static flow_status read_images(flow_fusion *f, int index)
   return FLOW_OK;
 }
 
+/* The other direction: a gradient of the kernel that is multiplied by the same scale afterwards takes the product over. Not under
+ * set_precision("exact"), since it rounds otherwise; not if anyone else reads the gradient. */
 static flow_status scale_images(flow_fusion *f, int index)
 {
   double scale;

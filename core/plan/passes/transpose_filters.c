@@ -53,6 +53,7 @@ static int is_wanted(const turning *t, const flow_node *node, const flow_signatu
   return may_be_transposed(kernel->dtype) && (node->attributes.convolution.groups > 1 || row % t->bytes == 0);
 }
 
+/* {kh, kw, in, out} becomes {out, kh, kw, in}. */
 static flow_signature transposed_signature(const flow_signature *kernel)
 {
   flow_signature s = { .dtype = kernel->dtype, .rank = 4 };
@@ -103,6 +104,7 @@ static void collect_kernels(turning *t, int dtype)
   }
 }
 
+/* Convolutions read transposed kernels from here on. Only values that were there before this pass, below `values`, are looked up. */
 static void read_transposed(turning *t, int values)
 {
   for (int n = 0; n < t->graph->node_count; n++) {
@@ -114,6 +116,8 @@ static void read_transposed(turning *t, int values)
   }
 }
 
+/* One node for each dtype at the front of the plan transposes all kernels of that dtype, so that each is transposed once a step. Values
+ * that nodes of this pass made, from `values` on, are not rewritten. */
 static flow_status transpose_kernels(turning *t)
 {
   int values = t->graph->value_count;

@@ -189,6 +189,8 @@ static void prepare_section(flow_instance *replica, int member, flow_queue *queu
   flow_device_group_meet(replica->set->group);
 }
 
+/* Sections in order. The sum over members that a section ends in begins as soon as its gradients are queued, so that it overlaps with
+ * the next section. After a failure nothing more is queued, but sums are still begun: other members wait in them. */
 static void run_sections(flow_instance *replica, int member, flow_queue *queue, flow_recorded *kept)
 {
   flow_device_run *a = replica->device;
@@ -239,6 +241,8 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   if (failed(replica)) fail_if(replica, copy_undo_log(replica, queue, 1));
 }
 
+/* One replica's step on the thread of its device. The place is locked for the whole step, so that no other run's work comes between its
+ * launches. */
 static void run_member(int member, void *argument)
 {
   const flow_replica_set *set = argument;

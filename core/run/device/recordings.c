@@ -68,6 +68,7 @@ static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *
   return flow_device_exchange_join(exchange, member, queue);
 }
 
+/* Entries begin to end - 1 in order. Where the devices add up among themselves, their sums begin and are awaited between entries. */
 static flow_status enqueue_entries(flow_instance *instance, flow_queue *queue, int begin, int end)
 {
   flow_device_exchange *exchange = flow_device_run_exchange(instance);

@@ -128,6 +128,7 @@ void flow_gather_replicas(const flow_replica_set *set, int segment, int member, 
   }
 }
 
+/* Fetches the rows of all workers into `rows`: parts of equal size, in the order of workers. A failure becomes that of the run. */
 static void collect(flow_replica_set *set, void *rows, size_t part)
 {
   flow_exchange *exchange = set->exchange;
@@ -144,6 +145,8 @@ int flow_gathers_by_message(const flow_replica_set *set, int begin, int end)
   return 0;
 }
 
+/* Gathers segments begin to end - 1, those that are gatherings, in one exchange: every worker has its own part at [worker * bytes] of
+ * the buffer already. staged: the staged sum joins the same exchange. A failure becomes that of the run. */
 static void send_rows(flow_replica_set *set, int begin, int end, int staged)
 {
   const flow_instance *lead = set->lead;

@@ -232,6 +232,8 @@ static void read_sums(const flow_argmax_layout *l, const float *dw, float *sums)
     flow_transpose(dw + ky * row * outputs, outputs, row, outputs, sums + ky * l->run, s->kernel[0] * l->run);
 }
 
+/* Writes the sums into dw {kernel height, kernel width, inputs, outputs}, out of the order in which they are added: see the top, and for
+ * few input channels flow_argmax_few(). */
 static void write_sums(const flow_argmax_layout *l, const float *sums, float *dw)
 {
   const flow_geometry *s = &l->s;

@@ -86,6 +86,8 @@ static void pooled_tiles_1(int64_t windows, int64_t count, const flow_taps *taps
   }
 }
 
+/* The same with two vectors of channels in each window, whose four sums each then are eight registers of AVX2's sixteen: one window at a
+ * time. */
 static void pooled_tiles_2(int64_t windows, int64_t count, const flow_taps *taps, const float *x, int64_t row_step, const float *weights,
                            const float *bias, int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step)
 {

@@ -27,6 +27,7 @@ static int64_t cast_parts(const flow_call *call, int phase)
   return call->output_count;
 }
 
+/* Part i is operand i, as a whole: cast has one, casts as many as it has outputs. */
 static flow_status run_casts(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

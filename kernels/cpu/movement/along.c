@@ -13,6 +13,7 @@
 /* The operand seen as {outer, n, inner}: `outer * inner` lines of n elements, which are `inner` elements apart. */
 typedef struct axis_lines { int64_t outer, n, inner; } axis_lines;
 
+/* The operand as {outer, n, inner} around the axis of the op, which may count from the end. */
 static axis_lines lines_along(const flow_call *call, const flow_operand *x)
 {
   int axis = call->attributes->along.axis < 0 ? call->attributes->along.axis + x->rank : call->attributes->along.axis;
@@ -366,6 +367,7 @@ CUMSUM(uint8_t, uint64_t)
 CUMSUM(int32_t, uint64_t)
 CUMSUM(int64_t, uint64_t)
 
+/* The running sum of each line, in the operand's own type; integers wrap. Narrow float types never come here: the engine converts them. */
 static flow_status cumsum_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

@@ -163,6 +163,7 @@ static flow_status softmax_vector(const flow_call *call, int phase, int64_t begi
   return FLOW_OK;
 }
 
+/* See softmax_vector. */
 static flow_status log_softmax_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;

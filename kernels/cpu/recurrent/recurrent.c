@@ -198,6 +198,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
  * one. A step of fewer multiply-adds is done before members have met. */
 enum { LEAST_IN_A_ROUND = 48 << 10 };
 
+/* Rounds of a call. 0: there are several blocks of rows, or units are not two whole panels or more, or a step is too short. */
 static int64_t count_rounds(const flow_call *call)
 {
   recurrent r = recurrent_of(call);
