@@ -1,5 +1,5 @@
 -- from_end.lua: __index of the lists that scripts get, such as shapes, model.layers and the values of a history: [-1] is the last entry, as
--- of tensors. A position 0 is an error, since scripts that come from Python mean the first entry by it; one behind the last is nil.
+-- of tensors. A position 0 is an error, since scripts that come from Python mean the first entry by it; one beyond the last is nil.
 
 return function(list, key)
   if type(key) ~= "number" or key > 0 then return nil end
