@@ -187,7 +187,8 @@ return {
     scatter_max = ASSIGNED, scatter_min = ASSIGNED, scatter_mul = ASSIGNED, scatter_div = ASSIGNED,
   },
   tensor = {
-    eval = "tensor:totable()", get_shape = "tensor.shape", to_tensor = "there are no ragged tensors: rows are filled up to the longest already",
+    eval = "tensor:totable()", get_shape = "tensor.shape",
+    to_tensor = "there are no ragged tensors: rows are filled up to the longest already",
   },
   ["traced function"] = {
     get_concrete_function = TRACES, pretty_printed_concrete_signatures = TRACES, graph = TRACES, function_type = TRACES,
