@@ -1,5 +1,5 @@
 -- names_spec.lua: clusters whose addresses are names: known late, or known to one machine otherwise than to the others. Each run has its
--- own /etc/hosts and /etc/resolv.conf, in a mount namespace.
+-- own /etc/hosts and /etc/resolv.conf, and network, in namespaces.
 local support = require "spec.support.init"
 
 local SCRIPT = [[
@@ -8,7 +8,7 @@ local SCRIPT = [[
   print("=", strategy:reduce("sum", flow.ones { 1 }):item())]]
 
 -- Two workers at first_host and second_host, or one parameter server at third_host. The hosts file has `hosts` from the beginning, and
--- gets `later` once all wait for their names. All outputs, and the status of the shell.
+-- gets `later` once all wait for their names. before: what the shell does first. All outputs, and the status of the shell.
 local function run(options)
   local folder, commands, tasks = support.folder(), {}, options.server and 0 or 1
   local script = support.file("task.lua", options.server and 'require("flow").distribute.Server():join()' or SCRIPT)
@@ -20,20 +20,23 @@ local function run(options)
       commands[#commands + 1] = ("while [ $((n = n + 1)) -lt 300 ] && ! grep -q 'for its own name' said%d; do sleep 0.1; done"):format(task)
     end
   end
-  return support.run(("unshare -m sh %s"):format(support.file("all", ([[
+  return support.run(("unshare -m -n sh %s"):format(support.file("all", ([[
     cd %s
     printf '127.0.0.1 localhost\n%s' > hosts
     echo 'nameserver 127.0.0.1' > resolv      # where nobody answers: unknown names fail at once
     mount --make-rprivate / && mount --bind hosts /etc/hosts && mount --bind resolv /etc/resolv.conf || exit 77
+    ip link set lo up || exit 77
     export FLOW_INSECURE=1 FLOW_THREADS=1 %s
+    %s
     %s
     printf '%s' >> hosts
     wait
-    cat said*]]):format(folder, options.hosts or "", options.environment or "", table.concat(commands, "\n"), options.later or ""))))
+    cat said*]]):format(folder, options.hosts or "", options.environment or "", options.before or "", table.concat(commands, "\n"),
+      options.later or ""))))
 end
 
 local function unavailable()
-  return os.execute "unshare -m true 2>/dev/null" ~= 0 and "a mount namespace needs root"
+  return os.execute "unshare -m -n ip link set lo up 2>/dev/null" ~= 0 and "namespaces of mounts and networks need root, and ip"
 end
 
 describe("a task whose own name is not known", function()
@@ -69,5 +72,15 @@ describe("a task whose own name is an address of the loopback interface", functi
     local output = run { hosts = [[127.0.1.1 first_host\n127.0.0.1 second_host\n]] }
     assert.equal(2, select(2, output:gsub("=\t2", "")), output)      -- it is one machine
     assert.truthy(output:find("worker:0: first" .. NOTE) and output:find("worker:1: second" .. NOTE), output)
+  end)
+end)
+
+describe("a task whose own name has several addresses", function()
+  it("says at which one it listens", function()
+    if unavailable() then return pending(unavailable()) end
+    local output = run { hosts = [[192.0.2.7 first_host\n192.0.2.8 first_host\n127.0.0.1 second_host\n]], before = [[
+      ip addr add 192.0.2.7/32 dev lo && ip addr add 192.0.2.8/32 dev lo || exit 77]] }
+    assert.equal(2, select(2, output:gsub("=\t2", "")), output)
+    assert.truthy(output:find "first_host:%d+ has 2 addresses, and this process listens at 192%.0%.2%.[78]: where others do not", output)
   end)
 end)

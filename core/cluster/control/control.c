@@ -371,17 +371,25 @@ static int has_other_host(const flow_cluster *cluster, const char *address)
   return 0;
 }
 
-/* Debian's /etc/hosts has a machine's own name as 127.0.1.1: the others would dial in vain, and this process would not learn why. */
-static void tell_loopback(const flow_control *control, const flow_cluster *cluster, const char *address)
+/* What others dial in vain, so that this process would not learn why they do not come: a machine's own name that is 127.0.1.1 in Debian's
+ * /etc/hosts, and those addresses of a name at which nobody listens. */
+static void tell_where(const flow_control *control, const flow_cluster *cluster, const char *address)
 {
-  char text[600], host[FLOW_HOST_TEXT];
-  if (!control->log || flow_address_reach(address) != FLOW_REACH_ANY || !flow_link_is_loopback(control->listener, host)) return;
-  if (!has_other_host(cluster, address)) return;
-  snprintf(text, sizeof text,
-           "%s is %s here, which other machines do not reach: let /etc/hosts of this machine have its address in the "
-           "network for that name, or put the address into TF_CONFIG",
-           address, host);
-  control->log(control->log_state, text);
+  char text[600] = "", host[FLOW_HOST_TEXT];
+  if (!control->log || flow_address_reach(address) != FLOW_REACH_ANY || !has_other_host(cluster, address)) return;
+  int local = flow_link_is_loopback(control->listener, host), count = flow_link_count_addresses(address);
+  if (local) {
+    snprintf(text, sizeof text,
+             "%s is %s here, which other machines do not reach: let /etc/hosts of this machine have its address in the network for that "
+             "name, or put the address into TF_CONFIG",
+             address, host);
+  } else if (count > 1) {
+    snprintf(text, sizeof text,
+             "%s has %d addresses, and this process listens at %s: where others do not reach that one, put another "
+             "into TF_CONFIG",
+             address, count, host);
+  }
+  if (text[0]) control->log(control->log_state, text);
 }
 
 /* Listens on this task's own address of the cluster, or takes the socket that a launcher has bound to it, and says so. Members listen,
@@ -399,7 +407,7 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
   flow_text_add(&to, "listening on %s%s; waits for ", address, control->sealing ? ", sealed" : "");
   flow_protocol_list_others(control->protocol, &to);
   if (control->log) control->log(control->log_state, text);
-  tell_loopback(control, cluster, address);
+  tell_where(control, cluster, address);
   return FLOW_OK;
 }
 

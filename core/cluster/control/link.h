@@ -56,6 +56,8 @@ flow_status flow_link_await_name(const flow_context *context, const char *addres
                                  void (*log)(void *state, const char *text), void *state);
 /* Whether only processes of this machine reach what listens there; text: its address. */
 int flow_link_is_loopback(int listener, char text[FLOW_HOST_TEXT]);
+/* How many the name of an address stands for; 0: it is not known. */
+int flow_link_count_addresses(const char *address);
 /* number: the descriptor of a socket that a launcher has bound to this address, as text; NULL: there is none. *descriptor: a copy of it, -1
  * if that is not a listening socket with the address's port: then a process inherited the variable, but not the socket. From now on
  * children of this process do not get it. */

@@ -105,13 +105,23 @@ flow_status flow_link_listen(const char *address, int *descriptor)
 
 int flow_link_is_loopback(int listener, char text[FLOW_HOST_TEXT])
 {
-  struct sockaddr_storage bound;
+  struct sockaddr_storage bound = { 0 };
   socklen_t length = sizeof bound;
-  if (getsockname(listener, (struct sockaddr *)&bound, &length) != 0) return 0;
   const struct in_addr *four = &((const struct sockaddr_in *)&bound)->sin_addr;
   const struct in6_addr *six = &((const struct sockaddr_in6 *)&bound)->sin6_addr;
-  if (bound.ss_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(six) && inet_ntop(AF_INET6, six, text, FLOW_HOST_TEXT);
-  return ntohl(four->s_addr) >> 24 == 127 && inet_ntop(AF_INET, four, text, FLOW_HOST_TEXT);
+  getsockname(listener, (struct sockaddr *)&bound, &length);
+  if (bound.ss_family == AF_INET6) return inet_ntop(AF_INET6, six, text, FLOW_HOST_TEXT) && IN6_IS_ADDR_LOOPBACK(six);
+  return inet_ntop(AF_INET, four, text, FLOW_HOST_TEXT) && ntohl(four->s_addr) >> 24 == 127;
+}
+
+int flow_link_count_addresses(const char *address)
+{
+  struct addrinfo *list;
+  int count = 0;
+  if (resolve(address, AI_PASSIVE, &list) != FLOW_OK) return 0;
+  for (const struct addrinfo *info = list; info; info = info->ai_next) count++;
+  freeaddrinfo(list);
+  return count;
 }
 
 /* Whether this is a socket that listens on that port. */
