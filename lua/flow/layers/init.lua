@@ -47,10 +47,27 @@ local BESIDE = { InputSpec = "flow.layers.own.input_spec" }
 
 local define      -- the class of a record
 
+-- A class that is written in Lua, whose layers take input_shape as those of records do: what a Sequential begins with.
+local function with_input_shape(class)
+  local metatable = getmetatable(class)
+  local made = metatable.__call
+  function metatable.__call(self, ...)
+    local last = select(-1, nil, ...)
+    if type(last) ~= "table" or getmetatable(last) or last.input_shape == nil then return made(self, ...) end
+    local given, count, rest = { ... }, select("#", ...), {}
+    for key, value in pairs(last) do rest[key] = value end
+    given[count], rest.input_shape = rest, nil
+    local layer = made(self, unpack(given, 1, count))
+    rawset(layer, "input_shape_given", last.input_shape)
+    return layer
+  end
+  return class
+end
+
 -- Classes are made when they are first named: most programs name few. The name may be another one of Keras' for a record: MaxPool2D.
 local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
   if IN_LUA[name] then
-    rawset(module, name, require(IN_LUA[name])[name])
+    rawset(module, name, with_input_shape(require(IN_LUA[name])[name]))
     return rawget(module, name)
   end
   if BESIDE[name] then
