@@ -10,6 +10,7 @@
 
 extern const flow_applier flow_applying; /* by flow_apply: apply.c */
 
+/* An expression whose ops run at once, or are recorded if the context traces. */
 static inline flow_expression flow_expression_of(flow_context *context)
 {
   return (flow_expression){ .applier = &flow_applying, .context = context };

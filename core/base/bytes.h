@@ -35,6 +35,7 @@ static inline unsigned char *flow_put_little_endian(void *to, uint64_t value, in
 /* The bytes that are left to read, borrowed; next == end at the end. */
 typedef struct flow_bytes { const unsigned char *next, *end; } flow_bytes;
 
+/* `count` bytes to read from. NULL is allowed if count is 0. */
 static inline flow_bytes flow_bytes_of(const void *bytes, uint64_t count)
 {
   const unsigned char *first = (const unsigned char *)bytes;

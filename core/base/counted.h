@@ -10,12 +10,15 @@ typedef struct flow_counted {
   void (*release)(void *self);      /* frees the structure and what it holds, after the last reference */
 } flow_counted;
 
+/* The caller has the one reference that there is. */
 static inline void flow_counted_init(flow_counted *self, void (*release)(void *))
 {
   atomic_init(&self->references, 1);
   self->release = release;
 }
 
+/* Relaxed: who takes a reference has one already, so that the count cannot reach 0 meanwhile. The last release synchronizes with the
+ * others. */
 static inline void flow_counted_retain(flow_counted *self)
 {
   atomic_fetch_add_explicit(&self->references, 1, memory_order_relaxed);

@@ -17,6 +17,7 @@ typedef struct flow_failure {
   char              message[FLOW_MESSAGE_SIZE];
 } flow_failure;
 
+/* Whether a failure is there to be read: if so, its status, fields and message are complete. */
 static inline int flow_failure_is_set(const flow_failure *failure)
 {
   return __atomic_load_n(&failure->state, __ATOMIC_ACQUIRE) == 2;

@@ -25,6 +25,7 @@ static inline void flow_pause_briefly(void)
 #endif
 }
 
+/* The monotonic clock: it does not jump when the time of day is set. */
 static inline int64_t flow_now_nanoseconds(void)
 {
   struct timespec now;
@@ -32,6 +33,8 @@ static inline int64_t flow_now_nanoseconds(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* The system call itself; see the four functions below. Without futexes sleeping is one yield, which their contract allows: it may
+ * return early. */
 static inline void flow_futex_sleep_by(int operation, _Atomic int *number, int value, int64_t nanoseconds)
 {
 #if defined(__linux__)
@@ -68,6 +71,7 @@ static inline void flow_futex_wake(_Atomic int *number)
   flow_futex_wake_by(FUTEX_WAKE_PRIVATE, number);
 }
 
+/* The same for a number in memory that several processes share: the kernel then looks the page up, which costs more. */
 static inline void flow_shared_futex_sleep(_Atomic int *number, int value, int64_t nanoseconds)
 {
   flow_futex_sleep_by(FUTEX_WAIT, number, value, nanoseconds);

@@ -9,6 +9,7 @@
 
 #define FLOW_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
+/* `hash` continued by these bytes. */
 static inline uint64_t flow_hash(uint64_t hash, const void *bytes, size_t count)
 {
   const unsigned char *at = (const unsigned char *)bytes;

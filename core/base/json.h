@@ -28,6 +28,7 @@ flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_jso
 /* The same for a text that is one object; FLOW_INVALID_ARGUMENT if it is not: "%s is a JSON object, found ...". */
 flow_status flow_json_read_object(const char *what, const char *text, flow_json **out);
 
+/* Whether a value is there and of this kind; whole numbers and others are two kinds. */
 static inline int flow_json_is(const flow_json *json, int kind) { return json && json->kind == kind; }
 static inline int flow_json_is_number(const flow_json *json)
 {

@@ -6,6 +6,7 @@
  * the one that was offered first. */
 typedef struct flow_suggestion { const char *asked, *best; int distance; } flow_suggestion;
 
+/* asked: kept, not copied. */
 flow_suggestion flow_suggestion_for(const char *asked);
 void flow_suggestion_offer(flow_suggestion *suggestion, const char *name);   /* keeps the pointer */
 

@@ -51,6 +51,7 @@ typedef struct flow_resizer {
   void          *to;
 } flow_resizer;
 
+/* Releases all memory; the resizer is empty then, and can be used again. */
 void flow_resizer_free(flow_resizer *resizer);
 
 /* pixels: height x width x channels bytes, or floats if dtype is FLOW_FLOAT32. `to` has room for to_height x to_width x

@@ -22,6 +22,7 @@ typedef struct flow_feature {
  * inside of which the walk is. */
 typedef struct flow_example_reader { flow_bytes example, features; } flow_example_reader;
 
+/* A walk over a serialized tf.train.Example; the bytes are borrowed for as long as it lasts. */
 flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count);
 /* The next entry, or *found = 0. A name may come twice: then the last entry counts. FLOW_CORRUPT_DATA when the bytes are not an
  * Example; names nothing but what is wrong, the caller puts file and record in front. */

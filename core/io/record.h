@@ -21,6 +21,7 @@ typedef struct flow_record_reader {
 /* "", "GZIP" or "ZLIB" as TensorFlow spells them; NULL is "". */
 flow_status flow_record_compression(const char *name, flow_coding *coding);
 
+/* Opens a file, which is compressed as `coding` says, before its first record. Call flow_record_close also after a failure. */
 flow_status flow_record_open(const char *path, flow_coding coding, flow_record_reader *reader);
 /* A plain file from the byte `offset` on, where a record begins; no record has more than `most` bytes. */
 flow_status flow_record_open_at(const char *path, uint64_t offset, uint64_t most, flow_record_reader *reader);

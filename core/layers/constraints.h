@@ -23,6 +23,7 @@ struct flow_constraint_record {
   flow_tensor *(*project)(flow_expression *e, const flow_constraint *constraint, flow_tensor *weights);
 };
 
+/* The table of records: index from 0 to count - 1. */
 int                           flow_constraint_count(void);
 const flow_constraint_record *flow_constraint_record_at(int index);
 

@@ -68,6 +68,7 @@ FLOW_CONVOLUTION_KIND(plain_convolution)
 FLOW_CONVOLUTION_KIND(depthwise_convolution)
 FLOW_CONVOLUTION_KIND(separable_convolution)
 FLOW_CONVOLUTION_KIND(transposed_convolution)
+/* The checks of arguments that `check` of the records runs: combinations that a single argument's record cannot refuse. */
 flow_status flow_plain_convolution_check(flow_layer *layer);
 flow_status flow_depthwise_convolution_check(flow_layer *layer);
 flow_status flow_separable_convolution_check(flow_layer *layer);

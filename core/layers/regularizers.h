@@ -9,6 +9,7 @@ typedef struct flow_regularizer {
   const flow_argument *parameters;
 } flow_regularizer;
 
+/* The table of records: index from 0 to count - 1. */
 int                     flow_regularizer_count(void);
 const flow_regularizer *flow_regularizer_record(int index);
 

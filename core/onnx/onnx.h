@@ -68,6 +68,7 @@ const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format,
 
 /* ---- values ---- */
 
+/* Shape and dtype of an input of a node, as they are in the trace: borrowed. */
 const flow_signature *flow_onnx_signature(const flow_onnx *x, const flow_node *node, int input);
 /* The name of an input's form in a layout; of rank below 4 in channels first: a form that broadcasts against images there. */
 const char *flow_onnx_input(flow_onnx *x, const flow_node *node, int input, flow_onnx_layout layout);
@@ -88,12 +89,16 @@ int flow_onnx_axis(int axis, flow_onnx_layout layout);
 
 /* ---- nodes: call with a result of NULL for a made-up name; give all inputs before the attributes ---- */
 
+/* A node of one result with up to three inputs; the first that is NULL ends them. Returns the name of the result. A node with attributes
+ * is made by flow_onnx_begin, one call for each attribute, and flow_onnx_end. */
 const char *flow_onnx_emit(flow_onnx *x, const char *type, const char *result, const char *a, const char *b, const char *c);
 void        flow_onnx_begin(flow_onnx *x, const char *type, const char *const *inputs, int count, const char *result);
 void        flow_onnx_integer(flow_onnx *x, const char *name, int64_t value);
 void        flow_onnx_integers(flow_onnx *x, const char *name, const int64_t *values, int count);
 void        flow_onnx_text(flow_onnx *x, const char *name, const char *value);
 void        flow_onnx_end(flow_onnx *x);
+/* Nodes that many rules need: the axes of `name` permuted (axes[i]: the input's axis that becomes axis i), and its elements as another
+ * flow_dtype. They return the name of the result. */
 const char *flow_onnx_transpose(flow_onnx *x, const char *name, const int64_t *axes, int count, const char *result);
 const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char *result);
 /* A made-up name, "/what_7", which no layer, input or output has; a copy of a given one. Both last until the export ends. */

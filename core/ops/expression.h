@@ -35,6 +35,7 @@ typedef struct flow_expression {
   flow_tensor *made[FLOW_EXPRESSION_MOST]; /* a reference to each tensor that a call returned */
 } flow_expression;
 
+/* An expression for the formula of a gradient rule, run by the applier that came with the step. */
 static inline flow_expression flow_gradient_expression(const flow_gradient_step *step)
 {
   return (flow_expression){ .applier = step->applier, .context = step->context };

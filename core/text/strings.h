@@ -33,6 +33,7 @@ typedef struct flow_token_list {
 } flow_token_list;
 
 flow_token  flow_token_list_get(const flow_token_list *list, int64_t index);
+/* Removes all tokens and keeps the memory, for the next string. */
 void        flow_token_list_clear(flow_token_list *list);
 void        flow_token_list_release(flow_token_list *list);
 /* Adds the tokens of a string: standardize and split are the options of flow_lookup_options. */

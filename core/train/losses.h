@@ -17,6 +17,7 @@ typedef struct flow_loss {
   flow_loss_formula    formula;
 } flow_loss;
 
+/* The table of losses: index from 0 to total - 1. */
 int              flow_loss_total(void);
 const flow_loss *flow_loss_record(int index);
 

@@ -107,6 +107,7 @@ void        flow_shared_describe_machine(char machine[FLOW_MACHINE]);
 /* shared_meet.c: ranks that have nothing but the store of the options: *out can gather, and nothing else. */
 flow_status flow_meeting_open(int rank, int size, const flow_transport_options *options, flow_communicator **out);
 
+/* The slot of a rank for a step; steps use the slots in turn. */
 static inline flow_shared_slot *flow_shared_slot_of(const flow_shared *self, int rank, unsigned step)
 {
   return &self->group->members[rank].slots[step % FLOW_SHARED_SLOTS];

@@ -46,6 +46,7 @@ struct flow_device_run {
   const flow_batch_step *batch;         /* of the step that is being enqueued */
 };
 
+/* The functions of the device that the run is on. */
 static inline const flow_accelerator_functions *flow_device_run_functions(const flow_device_run *a)
 {
   return flow_place_accelerator(a->place)->functions;

@@ -137,6 +137,7 @@ void        flow_widen_sum(const flow_worker_sum *sum, int dtype, float *gradien
 
 /* ---- all_gather.c ---- */
 
+/* Whether a segment is a gathering of rows from all workers. */
 int         flow_is_gather(const flow_instance *instance, int segment);
 /* Before a run: finds the memory for what is gathered in it, if they can such that all workers see it, and lets the replicas compute their
  * rows right there. */

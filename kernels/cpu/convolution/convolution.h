@@ -95,6 +95,7 @@ typedef struct flow_stride_phase {
   int64_t output, output_step;
 } flow_stride_phase;
 
+/* Phase `number`, 0 to stride - 1, of an axis (0: rows, 1: columns). */
 static inline flow_stride_phase flow_stride_phase_of(const flow_geometry *geometry, int axis, int64_t number)
 {
   int64_t stride = geometry->stride[axis], dilation = geometry->dilation[axis], kernel = geometry->kernel[axis];

@@ -27,6 +27,7 @@ typedef struct flow_tile_range { int64_t first_row, rows, columns, images; } flo
 
 typedef struct flow_tile_place { int64_t image, row, column; } flow_tile_place;
 
+/* Where tile `number` is, 0 to flow_tile_count() - 1: columns are counted first, then rows, then images. */
 static inline flow_tile_place flow_tile_at(const flow_tile_range *range, int64_t number)
 {
   int64_t row = number / range->columns;

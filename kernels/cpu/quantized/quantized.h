@@ -85,6 +85,7 @@ static inline void flow_requantization_prepare(const flow_call *call)
 typedef enum flow_finish_kind { FLOW_FINISH_FLOATS, FLOW_FINISH_BYTES, FLOW_FINISH_ONLY_BYTES } flow_finish_kind;
 typedef struct flow_finish { flow_byte_steps steps; vf least; const float *residual; flow_finish_kind kind; } flow_finish;
 
+/* What the requantization of a call does, decided once for all vectors. */
 static inline flow_finish flow_finish_of(const flow_requantization *r)
 {
   flow_finish f = { .steps = flow_byte_steps_of(r->out), .least = vf_set(r->relu ? 0.0f : -INFINITY), .residual = r->residual };
