@@ -1,6 +1,6 @@
 """parameters.py: the parameters of Keras' functions, whose names and defaults spec/golden/parameters_spec.lua looks for.
 
-    python spec/golden/parameters.py      writes spec/golden/parameters.lua
+    python spec/golden/parameters.py      writes spec/golden/parameters.lua, and parameters_of_classes.lua of the modules of classes
 """
 import inspect
 import os
@@ -11,9 +11,9 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 
-MODULES = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "layers", "losses", "metrics", "callbacks", "optimizers",
-           "optimizers.schedules", "initializers", "regularizers", "constraints", "activations", "applications", "backend", "config",
-           "distribution", "models", "preprocessing", "preprocessing.image", "preprocessing.sequence", "saving", "tree"]
+FUNCTIONS = ["ops", "ops.image", "ops.linalg", "ops.nn", "random", "utils", "activations", "applications", "backend", "config",
+             "distribution", "models", "preprocessing", "preprocessing.image", "preprocessing.sequence", "saving", "tree"]
+CLASSES = ["layers", "losses", "metrics", "callbacks", "optimizers", "optimizers.schedules", "initializers", "regularizers", "constraints"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -33,9 +33,9 @@ def names_of(found):
     return [p.name + default_of(p) for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
 
 
-def main():
-    lines = [f"-- parameters.lua: the parameters of Keras {keras.__version__}'s functions. Made by parameters.py.", "return {"]
-    for path in MODULES:
+def write(file_name, what, modules):
+    lines = [f"-- {file_name}: the parameters of Keras {keras.__version__}'s {what}. Made by parameters.py.", "return {"]
+    for path in modules:
         module = keras
         for part in path.split("."):
             module = getattr(module, part)
@@ -48,8 +48,9 @@ def main():
                 texts.append(f"{name}: {' '.join(parameters)};")
         lines += textwrap.wrap(" ".join(texts), 136, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
         lines.append("  ]],")
-    with open(os.path.join(HERE, "parameters.lua"), "w") as file:
+    with open(os.path.join(HERE, file_name), "w") as file:
         file.write("\n".join(lines + ["}", ""]))
 
 
-main()
+write("parameters.lua", "functions", FUNCTIONS)
+write("parameters_of_classes.lua", "classes", CLASSES)

@@ -4,6 +4,7 @@ local flow = require "flow"
 local calls = require "flow.calls"
 local signature = require "flow.signature"
 local parameters = require "spec.golden.parameters"
+for module, text in pairs(require "spec.golden.parameters_of_classes") do parameters[module] = text end
 
 -- What is missing here, by function; of all: sparse and ragged tensors, and other frameworks' things. A parameter for which a table with
 -- names is a value has one name.

@@ -123,11 +123,26 @@ def calls():
     yield "as_string", [[1.5, -2.26], 1], dense(s.as_string(tf.constant([1.5, -2.26]), precision=1))
 
 
+def wrapped(line):
+    """The line in lines of at most 140 characters, cut after commas outside of texts."""
+    indent, lines, quoted, cut = " " * (len(line) - len(line.lstrip()) + 2), [], False, 0
+    at = 0
+    while len(line) > 140 and at < len(line):
+        quoted ^= line[at] == '"' and line[at - 1] != "\\"
+        if line[at] == "," and not quoted and at < 139:
+            cut = at + 1
+        if at == 139 and cut:
+            lines.append(line[:cut])
+            line, at, quoted, cut = indent + line[cut:].lstrip(), -1, False, 0
+        at += 1
+    return "\n".join(lines + [line])
+
+
 def main(count):
     random.seed(5)
     lines = ["-- strings.lua: what TensorFlow %s's tf.strings gives. Made by strings.py." % tf.__version__, "return {", "  calls = {"]
     for name, arguments, result in calls():
-        lines += ["    { %s, %s," % (lua(name), lua(arguments)), "      %s }," % lua(result).replace("}, {", "},\n        {")]
+        lines += [wrapped("    { %s, %s," % (lua(name), lua(arguments))), "      %s }," % lua(result).replace("}, {", "},\n        {")]
     lines += ["  },", "  regular_expressions = {"]
     lines += ["    %s," % lua(case) for case in regular_expressions(count)]
     lines += ["    %s," % lua(case) for case in groups(count // 4)]

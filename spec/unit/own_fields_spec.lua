@@ -205,7 +205,6 @@ describe("names of TensorFlow that stand elsewhere", function()
       assert.truthy(message:find(text, 1, true), message)
     end
     says(flow, "clip_by_value", "flow.clip")
-    says(flow, "add_n", "flow.stack(list)")
     says(flow.image, "encode_png", "flow.image.save(path, picture")
     says(flow.image, "ssim_multiscale", "flow.image.ssim")
     says(flow.nn, "sigmoid_cross_entropy_with_logits", "from_logits = true")
