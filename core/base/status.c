@@ -9,31 +9,24 @@
 #include <string.h>
 
 #include "base/decimal.h"
-
-enum { SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
-
-static _Thread_local char last_message[FLOW_MESSAGE_SIZE];
-static _Thread_local flow_error_fields last_fields = FLOW_ERROR_UNKNOWN;
-/* A ring, so that one sentence can show several shapes; see flow_shape_text. */
-static _Thread_local char shape_text[SHAPE_BUFFERS][SHAPE_SIZE];
-static _Thread_local unsigned next_shape_text;
+#include "base/thread_texts.h"
 
 /* Never NULL: "" before the first failure. Valid until this thread fails again. */
 const char *flow_last_error(void)
 {
-  return last_message;
+  return flow_thread_texts_to_read()->message;
 }
 
 /* NaN: the failure does not tell this number, or there is no such field. */
 double flow_last_error_field(int field)
 {
-  return field >= 0 && field < FLOW_ERROR_FIELD_COUNT ? last_fields.values[field] : __builtin_nan("");
+  return field >= 0 && field < FLOW_ERROR_FIELD_COUNT ? flow_thread_texts_to_read()->fields.values[field] : __builtin_nan("");
 }
 
 /* For a failure that another thread or a later call is to report (failure.h). */
 flow_error_fields flow_error_fields_now(void)
 {
-  return last_fields;
+  return flow_thread_texts_to_read()->fields;
 }
 
 const char *flow_status_name(int status)
@@ -51,6 +44,7 @@ const char *flow_status_name(int status)
 /* Messages may quote damaged files: no control character but the line end may reach somebody's terminal. */
 static void keep_message(const char *text, size_t length)
 {
+  char *last_message = flow_thread_texts_to_write()->message;
   for (size_t i = 0; i < length; i++) {
     unsigned char symbol = (unsigned char)text[i];
     last_message[i] = (symbol < 32 && symbol != '\n') || symbol == 127 ? '?' : text[i];
@@ -63,10 +57,10 @@ static void keep_message(const char *text, size_t length)
 flow_status flow_fail_list(flow_status status, const flow_error_fields *fields, const char *format, va_list arguments)
 {
   static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
-  char text[FLOW_MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
+  char text[FLOW_MESSAGE_SIZE]; /* arguments may point into the last message: format beside it, then copy */
   flow_print_list(text, sizeof text, format, arguments);
   keep_message(text, strlen(text));
-  last_fields = fields ? *fields : unknown;
+  flow_thread_texts_to_write()->fields = fields ? *fields : unknown;
   return status;
 }
 
@@ -91,7 +85,7 @@ flow_status flow_fail_with(flow_status status, flow_error_fields fields, const c
 /* Adds a number to the failure that was just noted. */
 flow_status flow_fail_field(flow_status status, flow_error_field field, double value)
 {
-  last_fields.values[field] = value;
+  flow_thread_texts_to_write()->fields.values[field] = value;
   return status;
 }
 
@@ -110,6 +104,7 @@ flow_status flow_fail_prefix(flow_status status, const char *format, ...)
   va_start(arguments, format);
   flow_print_list(text, sizeof text, format, arguments);
   va_end(arguments);
+  const char *last_message = flow_last_error();
   size_t length = strlen(text), kept = strlen(last_message);
   if (kept > sizeof text - 1 - length) kept = sizeof text - 1 - length;
   memcpy(text + length, last_message, kept);
@@ -150,11 +145,10 @@ void flow_text_add_shape(flow_text *text, int rank, const int64_t *shape)
   flow_text_add(text, "}");
 }
 
-/* Valid until this thread has asked for 8 more. */
 const char *flow_shape_text(int rank, const int64_t *shape)
 {
-  char *buffer = shape_text[next_shape_text++ % SHAPE_BUFFERS];
-  flow_text text = flow_text_into(buffer, SHAPE_SIZE);
+  char *buffer = flow_text_slot();
+  flow_text text = flow_text_into(buffer, FLOW_SLOT_SIZE);
   flow_text_add_shape(&text, rank, shape);
   return buffer;
 }

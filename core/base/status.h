@@ -61,7 +61,7 @@ void      flow_text_add(flow_text *text, const char *format, ...) __attribute__(
 /* Appends a shape as {2, 3}; a negative dimension -1 is written None, -k as k*None. */
 void      flow_text_add_shape(flow_text *text, int rank, const int64_t *shape);
 
-/* A shape as text in one of eight buffers of this thread, for messages: at most eight in one format call. */
+/* A shape as text for messages, in one of this thread's slots (thread_texts.h): at most eight in one format call. */
 const char *flow_shape_text(int rank, const int64_t *shape);
 
 #endif

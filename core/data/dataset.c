@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/thread_texts.h"
+
 /* ---- datasets -------------------------------------------------------------------------------------------------------- */
 
 /* The name of a class as a number, for identities. */
@@ -135,13 +137,11 @@ static flow_component component_of(const flow_tensor *tensor)
   return component;
 }
 
-/* For messages: four texts of each thread in turn, so that one message can have several. */
+/* For messages, in a slot of the thread. */
 const char *flow_component_text(const flow_component *component)
 {
-  static _Thread_local char texts[4][320];
-  static _Thread_local unsigned next;
-  char *buffer = texts[next++ % 4];
-  flow_text text = flow_text_into(buffer, sizeof texts[0]);
+  char *buffer = flow_text_slot();
+  flow_text text = flow_text_into(buffer, FLOW_SLOT_SIZE);
   if (component->text && component->rank == 1) {
     flow_text_add(&text, "text");
   } else {

@@ -20,6 +20,13 @@ describe("the library file", function()
     assert.truthy(text:find("FLAGS_1.-NODELETE"), text)
   end)
 
+  it("has only thread-local variables that are there when a thread begins, in the room that running programs have", function()
+    local text = support.run("readelf -lW " .. library)
+    local size = tonumber(text:match "TLS%s+0x%x+ 0x%x+ 0x%x+ 0x%x+ 0x(%x+)", 16)
+    assert.truthy(size and size <= 128, text)
+    assert.truthy(support.run("readelf -dW " .. library):find "STATIC_TLS")
+  end)
+
   it("needs only libc and libm", function()
     if sanitized then return pending("a sanitizer adds its own") end
     local allowed = { ["libc.so.6"] = true, ["libm.so.6"] = true, ["ld-linux-x86-64.so.2"] = true }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/thread_texts.h"
 
 static const double NOTICE_EVERY = 5.0;
 
@@ -31,17 +32,14 @@ static void find_task(const flow_cluster *cluster, int task, int *job, int *inde
   for (*index = task; *index >= cluster->count[*job] && *job < FLOW_JOB_PS; (*job)++) *index -= cluster->count[*job];
 }
 
-/* "worker:1 a:2222", for messages. The text is this thread's and valid until the fourth call after this one, so that a sentence can name
- * several tasks. */
+/* "worker:1 a:2222", for messages. The text is in a slot of this thread, so that a sentence can name several tasks. */
 const char *flow_protocol_task(const flow_protocol *protocol, int task)
 {
-  static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
-  static _Thread_local unsigned next;
-  char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
+  char *text = flow_text_slot(), name[FLOW_TASK_NAME_SIZE];
   int job, index;
   find_task(protocol->cluster, task, &job, &index);
   const char *address = flow_cluster_address(protocol->cluster, job, index);
-  snprintf(text, sizeof texts[0], "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
+  snprintf(text, FLOW_SLOT_SIZE, "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
   return text;
 }
 

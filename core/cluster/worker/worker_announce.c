@@ -3,23 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread_texts.h"
 #include "cluster/worker/worker_state.h"
 
 enum { MAGIC = 0x776f6c66 };
 
-/* In one of four buffers of the thread, as names come in pairs into one sentence. */
+/* In a slot of the thread, as names come in pairs into one sentence. */
 const char *flow_worker_name(const flow_worker *worker, int rank)
 {
-  static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
-  static _Thread_local unsigned next;
   if (!worker || rank < 0 || rank >= flow_cluster_workers(worker->cluster)) return "";
   if (worker->control) rank = flow_worker_task(worker, rank);
   if (rank < 0) return "";
-  char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
+  char *text = flow_text_slot(), name[FLOW_TASK_NAME_SIZE];
   int chiefs = flow_cluster_count(worker->cluster, FLOW_JOB_CHIEF);
   int job = rank < chiefs ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER, index = rank < chiefs ? rank : rank - chiefs;
   const char *address = flow_cluster_address(worker->cluster, job, index);
-  snprintf(text, sizeof texts[0], "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
+  snprintf(text, FLOW_SLOT_SIZE, "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
   return text;
 }
 
