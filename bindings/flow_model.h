@@ -93,7 +93,7 @@ FLOW_API double      flow_json_number(const flow_json *json);
 FLOW_API flow_status flow_json_new(int kind, flow_json **out);
 /* Appends a value; key: in objects. child (may be NULL): the value itself, borrowed, to add to. */
 FLOW_API flow_status flow_json_add(flow_json *parent, const char *key, int kind, double number, const char *text, flow_json **child);
-/* Returns the length of the whole text, and writes at most size bytes of it. */
+/* Returns the length of the whole text, and writes at most size bytes of it; -1: out of memory. */
 FLOW_API int         flow_json_print(const flow_json *json, char *text, int size);
 
 #endif

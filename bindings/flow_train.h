@@ -134,7 +134,7 @@ FLOW_API flow_status flow_layer_quantize(flow_layer *layer, int quantizing, doub
 FLOW_API int         flow_layer_quantization(const flow_layer *layer, double *range);
 /* A layer from the config that flow_layer_config or Keras wrote; new reference. */
 FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
-/* Keras' config as JSON. Returns the length of the whole text, and writes at most size bytes of it. */
+/* Keras' config as JSON. Returns the length of the whole text, and writes at most size bytes of it; -1: out of memory. */
 FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size);
 
 /* Class names and options of what arguments of these kinds can name; NULL beyond the last. */
@@ -146,7 +146,7 @@ FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 /* The index of a choice by its class name or snake-case name, or -1. */
 FLOW_API int         flow_choice_find(int kind, const char *name);
 /* Keras' config of a choice with these options (NULL: the defaults), JSON: {"module", "class_name", "config", "registered_name"}. Returns
- * the length of the whole text, and writes at most size bytes of it; -1: the name or an option is wrong, as flow_last_error says. */
+ * the length of the whole text, and writes at most size bytes of it; -1: a wrong name or option, or no memory. */
 FLOW_API int         flow_choice_config(int kind, const char *name, const flow_arguments *options, char *text, int size);
 
 /* Fills a tensor by an initializer of Keras' name, with the shape of `into`. */
@@ -165,7 +165,7 @@ FLOW_API flow_status flow_constrain(flow_context *context, const char *constrain
 /* What optimizers project a variable onto after each of their updates of it: a constraint of Keras' name; NULL: nothing. Options: as
  * above. */
 FLOW_API flow_status flow_variable_set_constraint(flow_variable *variable, const char *constraint, const flow_arguments *options);
-/* It as Keras' config, JSON; empty: there is none. Returns the length of the whole text, and writes at most size bytes of it. */
+/* It as Keras' config, JSON; empty: there is none. Returns the whole length, and writes at most size bytes of it; -1: out of memory. */
 FLOW_API int         flow_variable_constraint(const flow_variable *variable, char *text, int size);
 
 /* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
@@ -227,7 +227,7 @@ FLOW_API const char *flow_optimizer_name(const flow_optimizer *optimizer);
 /* The index of its class. */
 FLOW_API int         flow_optimizer_class_index(const flow_optimizer *optimizer);
 /* As Keras serializes it, with the learning rate of now: {"module": "keras.optimizers", "class_name": ..., "config": {...},
- * "registered_name": null}. Returns the whole length. */
+ * "registered_name": null}. Returns the whole length; -1: out of memory. */
 FLOW_API int         flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
 /* Adopts the variables into one arena (their storage moves, the handles stay), makes the slots and appends or runs the
  * update. Gradients that are NULL are left out. */
@@ -304,7 +304,7 @@ FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
 FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
 /* loss x scale; new reference */
 FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out);
-/* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length. */
+/* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length, or -1. */
 FLOW_API int         flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
 FLOW_API flow_status flow_loss_scale_from_config(const char *text, flow_loss_scale **scale, flow_optimizer **inner);
 
@@ -326,7 +326,7 @@ FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /*
 FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);
 /* The same of a step that is an int64 scalar, concrete or symbolic; *out: a new reference to a float32 scalar. */
 FLOW_API flow_status flow_schedule_rate(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out);
-/* as Keras serializes it; returns the whole length */
+/* as Keras serializes it; returns the whole length; -1: out of memory */
 FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 
 #endif

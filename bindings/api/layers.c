@@ -321,5 +321,5 @@ flow_status flow_layer_from_config(const char *class_name, const char *config, f
 
 int flow_layer_config(const flow_layer *layer, char *text, int size)
 {
-  return flow_config_write(alive(layer) ? flow_layer_config_json(layer) : NULL, text, size);
+  return alive(layer) ? flow_config_write(flow_layer_config_json(layer), text, size) : flow_config_none(text, size);
 }

@@ -94,5 +94,5 @@ flow_status flow_metric_values(flow_context *context, int metric, const flow_arg
 
 int flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size)
 {
-  return flow_config_write(optimizer ? flow_optimizer_config_json(optimizer) : NULL, text, size);
+  return optimizer ? flow_config_write(flow_optimizer_config_json(optimizer), text, size) : flow_config_none(text, size);
 }

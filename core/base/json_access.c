@@ -62,13 +62,15 @@ flow_status flow_json_add(flow_json *parent, const char *key, int kind, double n
   return value ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }
 
-/* Returns the length of the whole text, as snprintf does; 0: no memory, or the tree is marked. */
+/* Returns the length of the whole text, as snprintf does; 0: there is no value; -1: no memory, or the tree is marked. */
 int flow_json_print(const flow_json *json, char *text, int size)
 {
   if (text && size > 0) text[0] = '\0';
-  char *printed = json ? flow_json_write(json) : NULL;
-  size_t length = printed ? strlen(printed) : 0;
-  if (printed && text && size > 0) snprintf(text, (size_t)size, "%s", printed);
+  if (!json) return 0;
+  char *printed = flow_json_write(json);
+  if (!printed) return -1;
+  size_t length = strlen(printed);
+  if (text && size > 0) snprintf(text, (size_t)size, "%s", printed);
   flow_free(printed);
   return length > INT_MAX ? INT_MAX : (int)length;
 }

@@ -124,12 +124,18 @@ flow_json *flow_layer_config_json(const flow_layer *layer)
   return config;
 }
 
-/* As snprintf: the length of the whole text, whatever fits. Takes the object over. */
-int flow_config_write(flow_json *object, char *text, int size)
+int flow_config_none(char *text, int size)
 {
   if (text && size > 0) text[0] = '\0';
+  return 0;
+}
+
+/* As snprintf. Takes the object over. */
+int flow_config_write(flow_json *object, char *text, int size)
+{
+  flow_config_none(text, size);
   char *json = object ? flow_json_write(object) : NULL;
-  int length = json ? (int)strlen(json) : 0;
+  int length = json ? (int)strlen(json) : -1;
   if (json && text && size > 0) {
     flow_text into = flow_text_into(text, size);
     flow_text_add(&into, "%s", json);

@@ -26,8 +26,11 @@ flow_json *flow_config_choice(const flow_argument_choice *choice, const flow_arg
  * Numbers that Keras reads as floats are FLOW_JSON_REAL: it refuses a learning rate of 1. Where memory is out the tree is marked. */
 void flow_config_add_arguments(flow_json *object, const flow_argument *parameters, const flow_arguments *arguments);
 
-/* The JSON as text: what fits of it into `text`; returns the whole length, 0 for NULL. Releases the object. */
+/* The JSON as text: what fits of it into `text`; returns the whole length; -1 if there was no memory, as for an object that is NULL, since
+ * it could not be made. Releases the object. */
 int flow_config_write(flow_json *object, char *text, int size);
+/* Of what has no config: an empty text, and 0. */
+int flow_config_none(char *text, int size);
 
 /* ---- in ---- */
 

@@ -210,11 +210,12 @@ static double number_of(const flow_constraint *constraint, const char *option)
   return strcmp(option, "min_value") == 0 ? constraint->min_value : constraint->max_value;
 }
 
-/* As snprintf: returns the length of the config's text, 0 where the variable has none; text may be NULL. */
+/* As snprintf: returns the length of the config's text, 0 where the variable has none, -1 for want of memory; text may be NULL. */
 int flow_variable_constraint(const flow_variable *variable, char *text, int size)
 {
   const flow_constraint *constraint = variable ? variable->constraint : NULL;
-  flow_json *config = constraint ? flow_json_make(FLOW_JSON_OBJECT, 0, NULL) : NULL;
+  if (!constraint) return flow_config_none(text, size);
+  flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
   for (const flow_argument *option = config ? constraint->record->parameters : NULL; option && option->name; option++) {
     int is_axis = option->type == FLOW_AXES;
     flow_json_put(config, option->name, is_axis ? axes_json(constraint)

@@ -21,10 +21,10 @@ static flow_json *config_json(const flow_loss_scale *scale, const flow_optimizer
   return flow_config_object("keras.optimizers", "LossScaleOptimizer", config);
 }
 
-/* The length of the text, also if it did not fit, as all writers of configs say it; NULL of either makes none. */
+/* The length of the text, also if it did not fit, as all writers of configs say it, and -1 without memory; NULL of either makes none. */
 int flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size)
 {
-  return flow_config_write(scale && inner ? config_json(scale, inner) : NULL, text, size);
+  return scale && inner ? flow_config_write(config_json(scale, inner), text, size) : flow_config_none(text, size);
 }
 
 /* Options of all optimizers, which older versions of Keras wrote here, too, and which mean nothing unless they have these values. */

@@ -213,5 +213,5 @@ flow_json *flow_schedule_config_json(const flow_schedule *schedule)
 
 int flow_schedule_config(const flow_schedule *schedule, char *text, int size)
 {
-  return flow_config_write(schedule ? flow_schedule_config_json(schedule) : NULL, text, size);
+  return schedule ? flow_config_write(flow_schedule_config_json(schedule), text, size) : flow_config_none(text, size);
 }

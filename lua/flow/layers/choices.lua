@@ -62,14 +62,11 @@ end
 
 -- As Keras serializes it: { module =, class_name =, config =, registered_name = }, axes from 0; what is null is left out.
 function Choice:_entry()
-  local kind, name, problem = self._kind, self.class_name, nil
-  local text = native.text(function(options, into, size)
+  local kind, name = self._kind, self.class_name
+  return json.decode(native.text(function(options, into, size)
     local length = C.flow_choice_config(kind, name, options, into, size)
-    if length < 0 then problem = native.string(C.flow_last_error()) end
-    return length
-  end, arguments.native(name, self.options))
-  if problem then errors.raise("%s", problem) end
-  return json.decode(text)
+    return length >= 0 and length or errors.raise("%s", native.string(C.flow_last_error()))
+  end, arguments.native(name, self.options)))
 end
 
 -- Its options as Keras' config has them, axes from 0.
