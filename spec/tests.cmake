@@ -177,6 +177,11 @@ endforeach()
 target_compile_definitions(guest_exporting PRIVATE EXPORTS)
 target_link_options(guest_exporting PRIVATE -Wl,-E)
 
+# An allocator that fails, for LD_PRELOAD
+add_library(failing_memory MODULE spec/host/failing_memory.c)
+set_target_properties(failing_memory PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin C_VISIBILITY_PRESET default)
+target_link_libraries(failing_memory PRIVATE Threads::Threads)
+
 # A server with threads and one model
 add_executable(shared_model spec/host/shared_model.c)
 target_link_libraries(shared_model PRIVATE flow Threads::Threads)

@@ -157,6 +157,18 @@ flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *num
   return FLOW_OK;
 }
 
+int flow_graph_drawn(const flow_graph *graph)
+{
+  while (graph->outer) graph = graph->outer;
+  return graph->drawer_count;
+}
+
+void flow_graph_draw_back(flow_graph *graph, int drawn)
+{
+  while (graph->outer) graph = graph->outer;
+  graph->drawer_count = drawn;
+}
+
 /* Fills a node's value lists; inputs are checked to exist. */
 static flow_status set_lists(flow_node *node, const int *inputs, int input_count, int output_count)
 {

@@ -109,6 +109,10 @@ flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number);
 /* The same, counted from 0 for each owner, which is not NULL. */
 flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number);
 
+/* How many such numbers were given, and back to a count: what came after it is given again. */
+int flow_graph_drawn(const flow_graph *graph);
+void flow_graph_draw_back(flow_graph *graph, int drawn);
+
 /* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);

@@ -11,10 +11,12 @@
 /* MOST_EXPANSION: see flow_source_most. */
 enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
 
+/* What the process or the system has too little of, memory or descriptors, says nothing about the file. */
 flow_status flow_fail_by_errno(const char *action, const char *path)
 {
-  int error = errno;
-  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
+  int error = errno, is_full = error == ENOMEM || error == EMFILE || error == ENFILE;
+  flow_status status = error == ENOENT ? FLOW_NOT_FOUND : is_full ? FLOW_OUT_OF_MEMORY : FLOW_IO_ERROR;
+  return flow_fail(status, "cannot %s %s: %s", action, path, strerror(error));
 }
 
 /* ---- source ---------------------------------------------------------------------------------------------------------------- */

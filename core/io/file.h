@@ -17,7 +17,8 @@
 
 typedef enum flow_coding { FLOW_PLAIN, FLOW_DEFLATE, FLOW_GZIP, FLOW_ZLIB } flow_coding;   /* FLOW_DEFLATE: without any header */
 
-/* A failure of a system call, by errno: "cannot open PATH: ...". FLOW_NOT_FOUND where the file is missing, else FLOW_IO_ERROR. */
+/* A failure of a system call, by errno: "cannot open PATH: ...". FLOW_NOT_FOUND where the file is missing,
+ * FLOW_OUT_OF_MEMORY where memory or descriptors are, else FLOW_IO_ERROR. */
 flow_status flow_fail_by_errno(const char *action, const char *path);
 
 /* For inflateInit2 and deflateInit2: zlib takes its memory by flow_alloc, which counts it and lets tests fail each piece of it. */

@@ -76,6 +76,27 @@ flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer)
   return draws;
 }
 
+/* Where the random numbers stand before a layer is built or called. If that fails they are put back there, so that a caller which finds
+ * memory and repeats it gets what it would have got. Layers do not build or call each other. */
+typedef struct draw_mark {
+  uint64_t of_context, of_layer;
+  int of_trace;
+} draw_mark;
+
+static draw_mark mark_draws(const flow_context *context, const flow_layer *layer)
+{
+  const flow_graph *graph = flow_context_trace(context);
+  return (draw_mark){ context->draws, layer->eager_draws, graph ? flow_graph_drawn(graph) : 0 };
+}
+
+static void draw_back(flow_context *context, flow_layer *layer, draw_mark mark)
+{
+  flow_graph *graph = flow_context_trace(context);
+  context->draws = mark.of_context;
+  layer->eager_draws = mark.of_layer;
+  if (graph) flow_graph_draw_back(graph, mark.of_trace);
+}
+
 /* Also after a build that failed halfway: NULL stands for what was not made. */
 static void release_variables(flow_layer *layer)
 {
@@ -164,8 +185,10 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
     inputs = named;
   }
   if (layer->class->build) {
+    draw_mark before = mark_draws(context, layer);
     flow_status status = layer->class->build(context, layer, count, inputs);
     if (status != FLOW_OK) {
+      draw_back(context, layer, before);
       release_variables(layer);
       return name_failure(layer, status);
     }
@@ -272,6 +295,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   }
   flow_tensor_release(layer->activity);
   layer->activity = NULL;
+  draw_mark before = mark_draws(context, layer);
   int masked = layer->class->compute_mask != NULL;
   for (int i = 0; i < count && !masked; i++) masked = inputs[i] && inputs[i]->mask;
   masked |= filled != 0;
@@ -280,6 +304,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   for (int i = 0; i < flow_layer_outputs(layer->class) && status == FLOW_OK && !layer->class->regularizes_parts; i++)
     if (outputs[i]) status = flow_layer_regularize_activity(context, layer, outputs[i]);
   if (status == FLOW_OK) return FLOW_OK;
+  draw_back(context, layer, before);
   flow_tensors_release(outputs, flow_layer_outputs(layer->class));
   return name_failure(layer, status);
 }

@@ -79,6 +79,23 @@ function errors.raise(text, ...)
   error(errors.text(text, ...), 0)
 end
 
+-- An error that is about no value: what is tried is neither right nor wrong by it. errors.attempt raises it again.
+local passing
+function errors.raise_passing(text)
+  passing = text
+  errors.raise("%s", text)
+end
+
+-- As pcall, for what has another way where f fails: a file that is older, a model that is not compiled. That is so if f fails by what it is
+-- given, not for want of memory.
+function errors.attempt(f, ...)
+  local ok, result = pcall(f, ...)
+  if not ok and type(result) == "string" and (result == "not enough memory" or passing and result:sub(-#passing) == passing) then
+    error(result, 0)
+  end
+  return ok, result
+end
+
 -- The length of a list; raises if it is something else, or if an entry before the last one is nil. message: with a %d for the position,
 -- which counts from `before` on.
 function errors.check_list(what, list, message, before)

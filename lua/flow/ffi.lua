@@ -13,7 +13,7 @@
 --   native.pointer(t)                                       its flow_tensor *, borrowed; raises if t is closed or no tensor
 --   local list = native.pointers { t1, t2 }                 flow_tensor *[2] (keep t1, t2 alive during the call)
 --   local dims, rank = native.dims { 2, 3 }                 int64_t[8] and 2
---   native.text(C.flow_layer_config, handle)                calls f(handle, buffer, size) until all text fits
+--   native.text(C.flow_layer_config, handle)                calls f(handle, buffer, size) until all text fits; below 0: no memory
 --   native.try(C.flow_tensor_new, ...)                      like check(f(...)), with one collection and retry when memory is out
 --
 -- A Lua tensor is a value struct of one pointer, because LuaJIT takes a[1] on a pointer for pointer arithmetic and because
@@ -181,6 +181,7 @@ local function fail(status)
     C.flow_interrupt(state.context, 0)
     native.raise_interrupted("%s", text ~= "" and text or "interrupted")
   end
+  if status == C.FLOW_OUT_OF_MEMORY then errors.raise_passing(text) end
   errors.raise("%s", text)
 end
 
@@ -365,7 +366,12 @@ function native.text(f, handle)
   while true do
     local buffer = native.array("char", size)
     local length = f(handle, buffer, size)
-    if length < size then return ffi.string(buffer, math.max(length, 0)) end
+    if length < 0 then
+      native.collect_others()
+      length = f(handle, buffer, size)
+      if length < 0 then fail(C.FLOW_OUT_OF_MEMORY) end
+    end
+    if length < size then return ffi.string(buffer, length) end
     size = length + 1
   end
 end

@@ -171,6 +171,14 @@ function io.glob(patterns)
   return found
 end
 
+-- A file to be read; nil: there is none. Raises if there is one that cannot be read: what begins anew without it must not take its place.
+local ENOENT, ENOTDIR = 2, 20
+function internal.open_existing(path)
+  local file, problem, code = host.io.open(path, "rb")
+  if not file and code ~= ENOENT and code ~= ENOTDIR then errors.raise_passing("cannot read " .. problem) end
+  return file
+end
+
 -- Raises, before work is spent, if a file could not be written there: another kind of file is in its place or in that of one of its
 -- folders, or its nearest folder that exists takes no file. Folders that do not exist yet are made when the file is written.
 function internal.check_writable(path, what)

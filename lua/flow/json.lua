@@ -87,7 +87,9 @@ local out = native.out("flow_json")
 
 -- The value of a text. Raises with the position of what is wrong. what: names the text in messages, or nil.
 function json.decode(text, what)
-  if C.flow_json_parse(text, #text, out) ~= 0 then
+  local status = C.flow_json_parse(text, #text, out)
+  if status == C.FLOW_OUT_OF_MEMORY then check(status) end
+  if status ~= 0 then
     raise("%s%s", what and what .. ": " or "", native.string(C.flow_last_error()))
   end
   local root = native.own(out, C.flow_json_release)

@@ -8,7 +8,6 @@
 #include "data/sources/folder.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <sys/stat.h>
 #include "base/memory.h"
 #include "base/need.h"
+#include "io/file.h"
 
 /* ---- lists of names -------------------------------------------------------------------------------------------------------------- */
 
@@ -104,8 +104,7 @@ static int has_ending(const char *name, const char *endings)
 /* Right after opendir: errno is read. */
 static flow_status fail_to_list(const char *directory)
 {
-  int error = errno;
-  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot list the directory %s: %s", directory, strerror(error));
+  return flow_fail_by_errno("list the directory", directory);
 }
 
 /* Folders whose names do not begin with a dot: classes of image_dataset_from_directory. */

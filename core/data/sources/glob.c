@@ -40,7 +40,8 @@ flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **of
   int failed = glob(pattern, GLOB_NOSORT, NULL, &found);
   flow_status status = FLOW_OK;
   if (failed && failed != GLOB_NOMATCH) {
-    status = flow_fail(failed == GLOB_NOSPACE ? FLOW_OUT_OF_MEMORY : FLOW_IO_ERROR, "list_files: %s cannot be searched", pattern);
+    status = failed == GLOB_NOSPACE ? flow_fail(FLOW_OUT_OF_MEMORY, "list_files: out of memory while %s was searched", pattern)
+                                    : flow_fail(FLOW_IO_ERROR, "list_files: %s cannot be searched", pattern);
   } else {
     if (found.gl_pathc > 1) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_paths);
     status = pack(found.gl_pathv, found.gl_pathc, bytes, offsets);

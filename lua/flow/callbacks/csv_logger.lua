@@ -38,7 +38,7 @@ end
 
 -- Bytes of the file as it is; 0: there is none.
 local function size_of(path)
-  local file = io.open(path, "rb")
+  local file = signature.internal(require "flow.io").open_existing(path)
   local size = file and file:seek("end") or 0
   if file then file:close() end
   return size
@@ -121,7 +121,7 @@ function CSVLogger:set_state(state)
   self.keys, self._before, self._written = state.keys, state.before, state.written
   if self._silent then return end
   close(self)
-  local file, kept = io.open(self.filename, "rb"), ""
+  local file, kept = signature.internal(require "flow.io").open_existing(self.filename), ""
   if file then
     kept = state.before > 0 and file:read(state.before) or ""
     file:close()

@@ -7,11 +7,11 @@
 --
 -- Paths without the ending .safetensors; relative ones are relative to the folder.
 
-local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local files = require "flow.io"
 local log = require "flow.log"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 local directory = { ENDING = ".safetensors", STATE = "checkpoint" }
@@ -83,7 +83,7 @@ end
 
 -- What the folder's file says; nil if there is none.
 function directory.read(folder)
-  local file = io.open(directory.state_file(folder), "rb")
+  local file = signature.internal(files).open_existing(directory.state_file(folder))
   if not file then return nil end
   local text = file:read("*a")
   file:close()

@@ -225,7 +225,7 @@ local function open_sound(self)
     local path = list[i]
     if not tried[path] then
       tried[path] = true
-      local ok, file = pcall(checkpoints.open, path)
+      local ok, file = errors.attempt(checkpoints.open, path)
       if ok then return file, path end
       problem = file
       log.warning("the checkpoint %s cannot be used%s: %s", path, i > 1 and ", the one before is taken" or "", tostring(file))

@@ -87,7 +87,7 @@ function SidecarEvaluator:start()
     local path, is_checkpoint = find(self)
     if path then
       self._seen[path] = true
-      local ok, problem = pcall(load, self, path, is_checkpoint)
+      local ok, problem = errors.attempt(load, self, path, is_checkpoint)
       if ok then evaluate(self, path) else log.warning("SidecarEvaluator: %s is left out: %s", path, tostring(problem)) end
     else
       os.execute(("sleep %g"):format(LOOK_EVERY))

@@ -145,7 +145,7 @@ end
 -- Compiles the model as the file says. What is not known becomes one warning, and the model stays uncompiled, as in Keras.
 function compiled.apply(model, entry, custom, path)
   if type(entry) ~= "table" or entry == json.null or next(entry) == nil then return end
-  local ok, problem = pcall(function()
+  local ok, problem = errors.attempt(function()
     model:compile {
       optimizer = read_optimizer(entry.optimizer, custom), loss = read_part(losses, entry.loss, custom),
       loss_weights = read_part(losses, entry.loss_weights, custom), metrics = read_part(metrics, entry.metrics, custom),

@@ -213,9 +213,10 @@ function Optimizer:apply_gradients(gradients, variables)
   return self:_calls()
 end
 
--- One update. scale: a flow_loss_scale, or nil; gradients and handles: arrays of the library.
+-- One update. scale: a flow_loss_scale, or nil; gradients and handles: arrays of the library. Not tried twice where memory is out: what was
+-- updated before would be updated again, in each step of a plan.
 function Optimizer:_apply(scale, rate, gradients, handles, variables)
-  native.try(C.flow_optimizer_apply_scaled, context, self.handle, scale, rate, gradients, handles, #variables)
+  native.check(C.flow_optimizer_apply_scaled(context, self.handle, scale, rate, gradients, handles, #variables))
 end
 Optimizer.apply = Optimizer.apply_gradients
 
