@@ -51,6 +51,21 @@ describe("workers with different numbers of batches", function()
   end
 end)
 
+describe("a global batch of fewer rows than workers", function()
+  it("leaves no row out", function()
+    local said, output, code = run [[
+      local rows = me == 1 and 0 or 5      -- of the chief's alone: every round in which it had no part was the last one
+      local data = flow.data.Dataset.from_tensor_slices({ flow.ones { 5, 4 }, flow.ones { 5, 1 } }):take(rows):batch(1)
+        :with_options { auto_shard_policy = "OFF" }
+      print("=", model:predict(data:map(function(a) return a end), { verbose = 0 }).shape[1],
+        ("%.6f"):format(model:evaluate(data, { verbose = 0, return_dict = true }).loss))
+    ]]
+    assert.equal(0, code, output)
+    assert.equal("5\t9.000000", said[0][1], output)
+    assert.same(said[0], said[1], output)
+  end)
+end)
+
 describe("a worker that saves what the chief does not", function()
   it("does so by itself, when the chief has gone on, and when it has ended", function()
     local folder = support.folder()

@@ -52,7 +52,8 @@ local function need_batches(what, dataset)
 end
 
 -- The sizes, in turn, of this worker's part of global batches of `global` rows: of every step's total the first replicas have a row
--- more where it does not divide, and which those are goes around (tf.data's rebatching).
+-- more where it does not divide, and which those are goes around (tf.data's rebatching). A worker takes one row at least: a step in which
+-- nobody has rows ends the pass, and what a worker had left then would be lost.
 local function own_sizes(global, p)
   local sizes, base, more = {}, math.floor(global / p.count), global % p.count
   local further = p.pairwise and shards.least(p.workers) or p.replicas      -- from step to step
@@ -62,7 +63,7 @@ local function own_sizes(global, p)
       local place = (p.first + step * further + i) % p.count
       rows = rows + base + (place < more and 1 or 0)
     end
-    sizes[step + 1] = rows
+    sizes[step + 1] = math.max(rows, 1)
   end
   for step = 2, #sizes do
     if sizes[step] ~= sizes[1] then return sizes end
