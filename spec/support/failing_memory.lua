@@ -127,9 +127,9 @@ local ways = {
 }
 
 local function try(program, want, way)
-  local failures, after, over, needed = 0, 0, nil, C.flow_allocation_count()
+  local failures, after, before = 0, 0, C.flow_allocation_count()
   program()
-  needed = C.flow_allocation_count() - needed
+  local needed, over = C.flow_allocation_count() - before
   repeat
     way.begin(after)
     local ok, result = pcall(program)

@@ -13,20 +13,20 @@ end
 
 describe("windows", function()
   it("take sizes in TensorFlow's form, with 1 for batch and channels", function()
-    local x, kernel = flow.ones { 2, 8, 8, 3 }, flow.ones { 3, 3, 3, 2 }
-    assert.same({ 2, 3, 3, 2 }, { unpack(flow.keras.ops.conv(x, kernel, { strides = { 1, 2, 2, 1 } }).shape) })
+    local pictures, kernel = flow.ones { 2, 8, 8, 3 }, flow.ones { 3, 3, 3, 2 }
+    assert.same({ 2, 3, 3, 2 }, { unpack(flow.keras.ops.conv(pictures, kernel, { strides = { 1, 2, 2, 1 } }).shape) })
     assert.same({ 2, 4, 4, 12 },
-      { unpack(flow.keras.ops.image.extract_patches(x, { size = { 2, 2 }, strides = { 1, 2, 2, 1 } }).shape) })
-    assert.has_error(function() flow.keras.ops.conv(x, kernel, { strides = { 2, 2, 2, 1 } }) end)
+      { unpack(flow.keras.ops.image.extract_patches(pictures, { size = { 2, 2 }, strides = { 1, 2, 2, 1 } }).shape) })
+    assert.has_error(function() flow.keras.ops.conv(pictures, kernel, { strides = { 2, 2, 2, 1 } }) end)
   end)
 end)
 
 describe("products of the elements up to each one", function()
   it("are of those from each one on, or of the others only, as cumsum's sums", function()
-    local x = flow.tensor { { 2, 3, 4 }, { 5, 6, 7 } }
-    assert.same({ { 1, 2, 6 }, { 1, 5, 30 } }, flow.cumprod(x, 2, { exclusive = true }):totable())
-    assert.same({ { 24, 12, 4 }, { 210, 42, 7 } }, flow.cumprod(x, -1, { reverse = true }):totable())
-    assert.same({ { 5, 6, 7 }, { 1, 1, 1 } }, flow.cumprod(x, 1, { reverse = true, exclusive = true }):totable())
+    local factors = flow.tensor { { 2, 3, 4 }, { 5, 6, 7 } }
+    assert.same({ { 1, 2, 6 }, { 1, 5, 30 } }, flow.cumprod(factors, 2, { exclusive = true }):totable())
+    assert.same({ { 24, 12, 4 }, { 210, 42, 7 } }, flow.cumprod(factors, -1, { reverse = true }):totable())
+    assert.same({ { 5, 6, 7 }, { 1, 1, 1 } }, flow.cumprod(factors, 1, { reverse = true, exclusive = true }):totable())
     assert.same({ 1 }, flow.cumprod(flow.tensor { 5 }, 1, { exclusive = true }):totable())
     assert.same({ 2, 0 }, { unpack(flow.cumprod(flow.zeros { 2, 0 }, 2, { exclusive = true, reverse = true }).shape) })
   end)
