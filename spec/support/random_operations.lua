@@ -79,7 +79,7 @@ local OPS = {
   take = function(draw, x) return flow.take(x, draw.pick { 1, { 2, 1, -1 }, { { 1, 2 }, { 3, -3 } } }, some_axis(draw)) end,
   index = function(draw, x)
     return x[draw.pick { { {}, 2 }, { {}, {}, -1 }, { {}, { 2, 3 } }, { {}, { 1, -2 }, { -2 } }, { {}, { 1, 4, 2 }, 1 },
-                         { { 1, -1 }, -1 } }]
+                         { { 1, -1 }, -1 }, { {}, { -1, 1, -1 } }, { {}, { 4, 2, -2 }, { nil, nil, -1 } } }]
   end,
   mod_of_integers = function(draw, _, _, labels)
     return draw.pick { labels % 3, labels + 0.5, 2 - labels, labels:eq(2), labels * labels }

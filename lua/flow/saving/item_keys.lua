@@ -33,26 +33,24 @@ function item_keys.to_file(key)
   return list
 end
 
--- A slice of an axis of n elements as a range. Python cuts ends that are beyond the axis. A missing end stays out, so that it is written as
--- null again. Where n < 0, not known, ends are taken as they are.
+-- A slice of an axis of n elements as a range. Python cuts ends that are beyond the axis. What is missing stays out and what counts from the
+-- end still does, so that they are written as they were read. Where n < 0, not known, ends are taken as they are.
 local function range_of(start, stop, step, n)
   local by = step or 1
+  if n < 0 and by < 0 then raise("an operation goes back along an axis whose size is not known") end
   local least, most = by > 0 and 0 or -1, by > 0 and n or n - 1
-  local function cut(at)
-    if at == nil or n < 0 then return at end
+  local function cut(at, missing)
+    if at == nil then return missing end
     return math.min(math.max(at < 0 and at + n or at, least), most)
   end
-  if n < 0 then
-    if by < 0 then raise("an operation goes back along an axis whose size is not known") end
-    return { start and (start >= 0 and start + 1 or start), stop and (stop >= 0 and stop or stop - 1), step }
+  if n >= 0 then
+    local first, last = cut(start, by > 0 and 0 or most), cut(stop, by > 0 and n or least)
+    if by > 0 and last <= first or by < 0 and last >= first then return { 1, 0 } end      -- nothing
+    if start and (start >= n or start < -n) then start = first end
+    if stop and (stop > n or stop < -n) then stop = by > 0 and last or nil end
   end
-  local first, last = cut(start), cut(stop)
-  if by > 0 then
-    if start ~= nil and stop ~= nil and last < first then last = first end
-    return { first and first + 1, last, step }
-  end
-  if (first or most) <= (last or least) then return { 1, 0 } end      -- nothing
-  return { first and first + 1, last and last + 2, step }
+  local to = stop and (by > 0 and (stop >= 0 and stop or stop - 1) or stop >= 0 and stop + 2 or stop + 1) or nil
+  return { start and (start >= 0 and start + 1 or start), to, step }
 end
 
 local function known(value)
