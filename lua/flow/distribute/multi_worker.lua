@@ -195,7 +195,8 @@ function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)
   local ok, problem = true, why
-  local forked = tonumber(C.flow_worker_check(self._worker.handle)) == C.FLOW_INVALID_STATE
+  local handle = self._worker._handle      -- false: it was closed
+  local forked = handle and tonumber(C.flow_worker_check(handle)) == C.FLOW_INVALID_STATE
   if orderly and recovery.of(self) and not forked then ok, problem = pcall(recovery.finish, self._recovery, self) end
   rawset(self._placement, "closed", true)
   self._worker:close(orderly and ok, problem)

@@ -33,8 +33,8 @@ function item_keys.to_file(key)
   return list
 end
 
--- A slice of an axis of n elements as a range. Python cuts ends that are beyond the axis. What is missing stays out and what counts from the
--- end still does, so that they are written as they were read. Where n < 0, not known, ends are taken as they are.
+-- A slice of an axis of n elements as a range. Python cuts ends that are beyond the axis. What is missing stays out and what counts from
+-- the end still does, so that they are written as they were read. Where n < 0, not known, ends are taken as they are.
 local function range_of(start, stop, step, n)
   local by = step or 1
   if n < 0 and by < 0 then raise("an operation goes back along an axis whose size is not known") end

@@ -1,7 +1,7 @@
 -- linalg.lua: linear algebra over the last two axes of tensors, any number of matrices at once.
 --
 -- Matrices are worked on a column at a time by ops, so that what is made of them is differentiated and traced like everything else; where
--- nothing records, eliminations.lua computes the same in doubles. A singular value or an eigenvalue is found by rotations (Jacobi), whose
+-- nothing records, the module eliminations computes the same in doubles. A singular value or an eigenvalue is found by rotations (Jacobi), whose
 -- number depends on the values: of eager tensors only, with first derivatives.
 
 local errors = require "flow.errors"
