@@ -1,8 +1,8 @@
 -- linalg.lua: linear algebra over the last two axes of tensors, any number of matrices at once.
 --
 -- Matrices are worked on a column at a time by ops, so that what is made of them is differentiated and traced like everything else; where
--- nothing records, the module eliminations computes the same in doubles. A singular value or an eigenvalue is found by rotations (Jacobi), whose
--- number depends on the values: of eager tensors only, with first derivatives.
+-- nothing records, the module eliminations computes the same in doubles. A singular value or an eigenvalue is found by rotations
+-- (Jacobi), whose number depends on the values: of eager tensors only, with first derivatives.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
