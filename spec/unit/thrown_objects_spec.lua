@@ -66,3 +66,29 @@ describe("a function of Lua's own libraries", function()
     end
   end)
 end)
+
+describe("a generator that is a coroutine", function()
+  it("has ended when it has thrown, as in Python: what skips errors comes to an end", function()
+    local function dataset()
+      return flow.data.Dataset.from_generator(function()
+        return coroutine.wrap(function()
+          for i = 1, 5 do
+            if i == 3 then error "bad" end
+            coroutine.yield(flow.tensor { i })
+          end
+        end)
+      end, { output_signature = flow.TensorSpec { 1 } })
+    end
+    local seen = {}
+    for x in dataset():ignore_errors():iter() do
+      seen[#seen + 1] = x:item()
+      assert.is_true(#seen < 10)
+    end
+    assert.same({ 1, 2 }, seen)
+    local iterator = dataset():iter()
+    iterator:next()
+    iterator:next()
+    assert.has_error(function() iterator:next() end)
+    assert.is_nil(iterator:next())
+  end)
+end)

@@ -194,6 +194,8 @@ function Dataset.zip(list)
   return with_structure(make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out), structure.join(list))
 end
 
+local function caught(ok, ...) return ok, { ... } end
+
 -- Elements that a Lua function gives: f() returns what a generic for takes (a function to call for each element, a state, a
 -- first control value). output_signature = { { shape = { -1, 3 }, dtype = "int32" }, ... }, dtype "string" for text; without
 -- it the first element tells, and all others have its shapes.
@@ -220,8 +222,15 @@ function Dataset.from_generator(f, options)
     if type(next_element) ~= "function" and not (type(next_element) == "table" and getmetatable(next_element)) then
       raise("from_generator: the function returned %s, expected an iterator", errors.describe(next_element))
     end
+    local has_thrown = false
     return function()
-      local values = { next_element(state, control) }
+      local ok, values = caught(pcall(next_element, state, control))
+      if not ok then
+        local is_dead = type(values[1]) == "string" and values[1]:find("cannot resume dead coroutine", 1, true)
+        if has_thrown and is_dead then return {} end      -- it ended by what it threw, as Python's generators do
+        has_thrown = true
+        error(values[1], 0)
+      end
       control = values[1]
       return control == nil and {} or (structure.flatten("from_generator", values, own))
     end
