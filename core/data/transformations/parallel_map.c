@@ -3,10 +3,10 @@
  * ready if the order does not matter. The ring bounds what is ready. Threads are woken as seldom as may be: the consumer only when
  * it waits and can go on, those that found the ring full when half of it is free.
  *
- * AUTOTUNE begins with one thread per core. Every WINDOW elements the consumer looks at the time it waited: if it waited, one
- * more thread is tried, and taken back if the throughput did not grow by it; threads beyond the first ones help where
- * functions wait for files. The ring is twice as long as there are threads, and grows while the consumer waits although
- * the ring was full at other times. */
+ * Every WINDOW elements the consumer looks at the time it waited. The ring is twice as long as there are threads, and grows while the
+ * consumer waits although the ring was full at other times: both sides then sleep and wake by turns, which takes longer than a quick
+ * function. AUTOTUNE begins with one thread per core: if the consumer waited, one more thread is tried, and taken back if the throughput
+ * did not grow by it; threads beyond the first ones help where functions wait for files. */
 #include "data/transformations/map.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "data/iterator.h"
 
 /* MOST_THREADS: what num_parallel_calls may ask for. MOST_TUNED_THREADS: how far AUTOTUNE goes. PATIENCE: windows without a try after
- * one that did not help. */
-enum { WINDOW = 32, MOST_THREADS = 256, MOST_TUNED_THREADS = 64, PATIENCE = 8 };
+ * one that did not help. A ring may grow to MOST_OF_A_THREAD slots for each thread, or LEAST_MOST. */
+enum { WINDOW = 32, MOST_THREADS = 256, MOST_TUNED_THREADS = 64, PATIENCE = 8, MOST_OF_A_THREAD = 8, LEAST_MOST = 64 };
 
 typedef enum slot_state { FREE, BUSY, READY } slot_state;
 /* FREE: unused; BUSY: a thread's; READY: the consumer's. The state changes under the gate's lock, the rest belongs to
@@ -175,7 +175,7 @@ static void tune(map_cursor *at, double now)
   int was_tried = t->tried;
   t->tried = 0;
   if (starved && t->was_full) set_limit(at, 2 * at->limit);
-  else if (starved && t->pause == 0 && at->wanted < at->most_threads) {
+  else if (starved && t->pause == 0 && at->wanted < at->most_threads) { /* where the threads are counted, there are all of them */
     t->rate = rate;
     t->tried = 1;
     at->wanted++;
@@ -188,7 +188,8 @@ static void tune(map_cursor *at, double now)
   t->was_full = 0;
 }
 
-/* With AUTOTUNE the consumer decides the number of threads again after every WINDOW elements, and starts those that are missing. */
+/* After every WINDOW elements the consumer decides the length of the ring and, with AUTOTUNE, the number of threads again, and starts those
+ * that are missing. */
 static void count_element(map_cursor *at, double waited)
 {
   tuning *t = &at->tuning;
@@ -199,7 +200,7 @@ static void count_element(map_cursor *at, double waited)
     atomic_store_explicit(&counters->capacity, at->limit, memory_order_relaxed);
   }
   t->waited += waited;
-  if (++t->elements < WINDOW || ((flow_map *)at->base.dataset)->calls >= 0) return;
+  if (++t->elements < WINDOW) return;
   tune(at, flow_clock());
   if (at->wanted > at->thread_count && start_threads(at, at->wanted) == FLOW_OK) pthread_cond_broadcast(&at->gate.room);
 }
@@ -293,8 +294,8 @@ static flow_status allocate(map_cursor *at)
   return FLOW_OK;
 }
 
-/* Threads start later, as elements are asked for. The ring is sized for the most that tuning may reach: as many calls as there are cores
- * at first, twice as many at most. */
+/* Threads start later, as elements are asked for. The ring is sized for the most that tuning may reach; AUTOTUNE makes as many calls as there
+ * are cores at first, twice as many at most. */
 static flow_status open(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
@@ -307,7 +308,7 @@ static flow_status open(flow_cursor *cursor)
   at->wanted = self->calls > 0 ? self->calls : cores;
   at->most_threads = self->calls > 0 ? self->calls : 2 * cores + 2;
   at->limit = 2 * at->wanted;
-  at->most = self->calls > 0 ? at->limit : 8 * at->most_threads;
+  at->most = MOST_OF_A_THREAD * at->most_threads > LEAST_MOST ? MOST_OF_A_THREAD * at->most_threads : LEAST_MOST;
   FLOW_TRY(allocate(at));
   flow_gate_open(&at->gate, cursor->iterator);
   return FLOW_OK;
