@@ -294,8 +294,8 @@ static flow_status allocate(map_cursor *at)
   return FLOW_OK;
 }
 
-/* Threads start later, as elements are asked for. The ring is sized for the most that tuning may reach; AUTOTUNE makes as many calls as there
- * are cores at first, twice as many at most. */
+/* Threads start later, as elements are asked for. The ring is sized for the most that tuning may reach; AUTOTUNE makes as many calls as
+ * there are cores at first, twice as many at most. */
 static flow_status open(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
