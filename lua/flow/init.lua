@@ -2,7 +2,7 @@
 -- loaded when a script first uses their names. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
--- reference, repl, jobs, models, utils, applications, keras.
+-- reference, repl, jobs, models, utils, applications, keras, text.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
@@ -93,7 +93,7 @@ local parts = {
   optimizers = { "flow.train.optimizers" }, losses = { "flow.train.losses" }, metrics = { "flow.train.metrics" },
   clear_session = { "flow.models", "clear_session" },
   timeseries_dataset_from_array = { "flow.data.timeseries", "from_array" },
-  strings = { "flow.tensor.text.string_ops" }, image = { "flow.tensor.image" },
+  strings = { "flow.tensor.text.string_ops" }, text = { "flow.text" }, image = { "flow.tensor.image" },
   image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   text_dataset_from_directory = { "flow.data.text_dataset", "from_directory" },
   audio_dataset_from_directory = { "flow.data.audio_dataset", "from_directory" },

@@ -17,7 +17,7 @@ local C = native.C
 local texts = {}
 
 local FILES = { "tensors", "pictures", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
-                "computations", "as_in_keras" }
+                "computations", "as_in_keras", "tokenizers" }
 
 local records      -- by name: { doc =, example = }
 
