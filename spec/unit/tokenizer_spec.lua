@@ -158,6 +158,16 @@ describe("flow.text.Tokenizer", function()
       { vocabulary_size = 280, special_tokens = { "<|x|>" } }):to_string())
   end)
 
+  it("says where what other libraries call otherwise is", function()
+    for name, place in pairs { get_vocab_size = "vocabulary_size", batch_decode = "decode(ids)", detokenize = "decode(ids)" } do
+      local ok, text = pcall(function() return tok[name] end)
+      assert.is_false(ok)
+      assert.is_truthy(text:find(place, 1, true), text)
+    end
+    assert.error_matches(function() return flow.tokenizers end, "flow.text.Tokenizer reads")
+    assert.error_matches(function() return flow.text.BytePairTokenizer end, "Tokenizer.from_file")
+  end)
+
   it("takes special tokens as text on demand", function()
     assert.equal("0", ids(tok, "<|x|>"))
     assert.is_true(#tok:encode("<|x|>", { split_special_tokens = true }).ids > 1)

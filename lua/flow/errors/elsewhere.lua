@@ -41,6 +41,8 @@ local strategies = {
   InputOptions = "data sets are cut by with_options { auto_shard_policy = ... }, and read ahead by prefetch(n)",
 }
 
+local PAIRS = "flow.text.Tokenizer.from_file(path) reads a tokenizer.json, "
+  .. "flow.text.Tokenizer(vocabulary, merges) a vocab.json and a merges.txt"
 local METRIC = "make self.distance = flow.metrics.Mean() in init() and call self.distance:update_state(values) in call(): "
   .. "fit reports it as distance"
 local SUPER = "what a class extends is called by its name: layers.Layer.init(self), layers.Dense.call(self, x)"
@@ -53,6 +55,7 @@ local places = {
     reduce_mean = "flow.mean(x, axis, keepdims)", reduce_sum = "flow.sum(x, axis, keepdims)", reduce_max = "flow.max(x, axis, keepdims)",
     reduce_min = "flow.min(x, axis, keepdims)", reduce_prod = "flow.prod(x, axis, keepdims)",
     activations = "flow.keras.activations has them, and flow itself as functions: flow.relu(x)",
+    tokenizers = "flow.text.Tokenizer reads and trains byte-pair tokenizers", Tokenizer = "flow.text.Tokenizer",
     linalg = "its functions are in flow itself: flow.inv, flow.svd, flow.solve",
     lookup = "layers.StringLookup and layers.IntegerLookup are tables of words and numbers",
     feature_column = "flow.utils.FeatureSpace makes inputs of columns",
@@ -165,7 +168,15 @@ local places = {
     TorchModuleWrapper = FOREIGN, Wrapper = "a class of layers.Layer:extend(name) keeps the other layer in a field" },
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3",
     MultiOptimizer = GROUPS, OptimizerMap = GROUPS },
+  ["flow.text"] = { BytePairTokenizer = PAIRS, AutoTokenizer = PAIRS, ByteLevelBPETokenizer = PAIRS },
   -- methods of objects
+  tokenizer = {
+    get_vocab_size = "tokenizer:vocabulary_size()", get_vocab = "tokenizer:get_vocabulary()", vocab_size = "tokenizer:vocabulary_size()",
+    batch_decode = "tokenizer:decode(ids) takes a batch, too", decode_batch = "tokenizer:decode(ids) takes a batch, too",
+    detokenize = "tokenizer:decode(ids)", enable_padding = "tokenizer:encode_batch(texts, { padding = ..., pad_id = ... })",
+    enable_truncation = "tokenizer:encode(text, { max_length = ..., truncation_side = ... })", save_pretrained = "tokenizer:save(path)",
+    convert_tokens_to_ids = "tokenizer:token_to_id(token)", convert_ids_to_tokens = "tokenizer:id_to_token(id)",
+  },
   layer = {
     add_metric = METRIC, super = SUPER, ["__class__"] = "tostring(layer) names its class",
     submodules = "layer.variables are the variables of all parts",
