@@ -18,6 +18,11 @@ describe("lua/examples on text learn:", function()
     assert.truthy(good and tonumber(good) > tonumber(bad), text)
     assert.is_true(tonumber(text:match "test accuracy (%S+)") > 0.85, text)
   end)
+
+  it("parts_of_words.lua", function()
+    local text = run("%q %q --sentences 1500 --epochs 14 --write 20", support.program, examples .. "parts_of_words.lua")
+    assert.is_true(tonumber(text:match "(%d+) of 20 written sentences are right") > 4, text)
+  end)
 end)
 
 describe("lua/examples of own steps learn:", function()
