@@ -7,11 +7,6 @@ local tools = require "flow.tensor.composed.tools"
 
 local eliminations = {}
 
--- Whether x, floats on the host, is worked on here: no tape and no trace records.
-function eliminations.takes(x)
-  return not tensor.is_symbolic(x) and native.C.flow_tape_depth(native.context) == 0 and native.C.flow_tensor_device(native.pointer(x)) < 0
-end
-
 -- Zeros as doubles in place of x's matrices, {..., trailing}, and their memory.
 local function result_of(x, trailing, drop)
   local dims = tools.dims(x)
@@ -56,16 +51,16 @@ local function eliminate(a, n, width, pivots)
   return sign
 end
 
--- b {n, count}, `b_width` apart, becomes x with a x = b; of a, `a_width` apart, one triangle is read.
-local function solve_triangle(a, a_width, b, b_width, n, count, lower)
+-- b {n, count} becomes x with a x = b; of a one triangle is read. Rows of both are `width` apart.
+local function solve_triangle(a, b, width, n, count, lower)
   for step = 0, n - 1 do
     local i = lower and step or n - 1 - step
     for j = lower and 0 or i + 1, lower and i - 1 or n - 1 do
-      local factor = a[i * a_width + j]
-      for k = 0, count - 1 do b[i * b_width + k] = b[i * b_width + k] - factor * b[j * b_width + k] end
+      local factor = a[i * width + j]
+      for k = 0, count - 1 do b[i * width + k] = b[i * width + k] - factor * b[j * width + k] end
     end
-    local head = a[i * a_width + i]
-    for k = 0, count - 1 do b[i * b_width + k] = b[i * b_width + k] / head end
+    local head = a[i * width + i]
+    for k = 0, count - 1 do b[i * width + k] = b[i * width + k] / head end
   end
 end
 
@@ -147,15 +142,14 @@ function eliminations.lu_factor(x, n)
   return factors:to(x.dtype), positions:to("int32")
 end
 
--- x with a x = b of {..., n, n + k}, which are a beside b.
-function eliminations.solve(beside, n, k)
+-- x {..., n, k}: what solve(a) leaves beside the first n columns of matrices {n, n + k}.
+local function solution(beside, n, k, solve)
   local width = n + k
   local a, count = copies_of(beside, n, width)
   local x, to = result_of(beside, { n, k })
   for number = 0, count - 1 do
     local from = a + number * n * width
-    eliminate(from, n, width)
-    solve_triangle(from, width, from + n, width, n, k, false)
+    solve(from, width)
     for i = 0, n - 1 do
       for j = 0, k - 1 do to[(number * n + i) * k + j] = from[i * width + n + j] end
     end
@@ -163,19 +157,17 @@ function eliminations.solve(beside, n, k)
   return x:to(beside.dtype)
 end
 
+-- x with a x = b of {..., n, n + k}, which are a beside b.
+function eliminations.solve(beside, n, k)
+  return solution(beside, n, k, function(a, width)
+    eliminate(a, n, width)
+    solve_triangle(a, a + n, width, n, k, false)
+  end)
+end
+
 -- The same of a triangle.
 function eliminations.solve_triangle(beside, n, k, lower)
-  local width = n + k
-  local a, count = copies_of(beside, n, width)
-  local x, to = result_of(beside, { n, k })
-  for number = 0, count - 1 do
-    local from = a + number * n * width
-    solve_triangle(from, width, from + n, width, n, k, lower)
-    for i = 0, n - 1 do
-      for j = 0, k - 1 do to[(number * n + i) * k + j] = from[i * width + n + j] end
-    end
-  end
-  return x:to(beside.dtype)
+  return solution(beside, n, k, function(a, width) solve_triangle(a, a + n, width, n, k, lower) end)
 end
 
 function eliminations.cholesky(x, n)

@@ -40,8 +40,6 @@ local function bits_of(x, powers)
   return ops.concat({ tools.part(bits, #tools.dims(bits), 1, 63), ops.lt(x, 0):to("int64"):expand_dims(-1) }, -1)
 end
 
-local function has_values(x) return not tensor.is_symbolic(x) and native.C.flow_tensor_device(native.pointer(x)) < 0 end
-
 -- f of the elements of a and b as 64 bits each.
 local function by_elements(f, a, b)
   local dims = tools.dims(tools.numbers(a, "bitwise") + tools.numbers(b, "bitwise"))
@@ -59,7 +57,7 @@ local function of_bits(name, of_bools, of_words, combine)
   define(function(a, b)
     a, b = pair(a, b, what)
     if a.dtype == "bool" then return of_bools(a, b) end
-    if has_values(a) and has_values(b) then return by_elements(of_words, a, b) end
+    if tools.is_free(a) and tools.is_free(b) then return by_elements(of_words, a, b) end
     local powers = powers_of(a.dtype)
     local x, y = bits_of(a, powers), bits_of(b, powers)
     return ops.sum(combine(x, y) * powers, -1):to(a.dtype)

@@ -52,7 +52,7 @@ end
 
 -- x with a x = b, b {..., n, k}; a's other triangle is not read.
 local function solve_triangle(a, b, lower, n)
-  if eliminations.takes(a) and eliminations.takes(b) then
+  if tools.is_free(a) and tools.is_free(b) then
     local both, k = beside(a, b)
     return eliminations.solve_triangle(both, n, k, lower)
   end
@@ -90,7 +90,7 @@ takes "x, upper: boolean = false"
 define(function(x, upper)
   local n
   x, n = matrices(x, "cholesky", true)
-  if eliminations.takes(x) then
+  if tools.is_free(x) then
     local factor = eliminations.cholesky(x, n)
     return upper and turned(factor) or factor
   end
@@ -150,7 +150,7 @@ define(function(a, b)
   a, n = matrices(a, "solve", true)
   local right, back = right_side(a, b, "solve")
   local both, k = beside(a, right)
-  if eliminations.takes(both) then return back(eliminations.solve(both, n, k)) end
+  if tools.is_free(both) then return back(eliminations.solve(both, n, k)) end
   local x = eliminate(both, n)
   return back(solve_triangle(columns(x, 1, n), columns(x, n + 1, n + k), false, n))
 end, "solve")
@@ -163,7 +163,7 @@ end, "inv")
 local function pivots_of(x, what)
   local n
   x, n = matrices(x, what, true)
-  local triangle, sign = (eliminations.takes(x) and eliminations.eliminate or eliminate)(x, n, n)
+  local triangle, sign = (tools.is_free(x) and eliminations.eliminate or eliminate)(x, n, n)
   return ops.diagonal(triangle, 0, -2, -1), ops.squeeze(ops.squeeze(sign, -1), -1)
 end
 define(function(x)
@@ -184,7 +184,7 @@ end, "logdet")
 define(function(x)
   local n
   x, n = matrices(x, "lu_factor", true)
-  if eliminations.takes(x) then return eliminations.lu_factor(x, n) end
+  if tools.is_free(x) then return eliminations.lu_factor(x, n) end
   local upper, _, pivots = eliminate(x, n)
   local order = {}
   for j = 1, n do order[j] = ops.squeeze(pivots[j], -1) end
@@ -205,7 +205,7 @@ takes "x, mode: 'reduced'|'complete' = 'reduced'"
 define(function(x, mode)
   local m, n
   x, m, n = matrices(x, "qr")
-  if eliminations.takes(x) then
+  if tools.is_free(x) then
     local q, r = eliminations.qr(x, m, n)
     if mode == "complete" or m <= n then return q, r end
     return columns(q, 1, n), rows(r, 1, n)

@@ -89,6 +89,11 @@ function tools.whole(value, least, what, name)
   return value
 end
 
+-- Whether x has values on the host and nothing records what is made of it: then a loop may compute what takes many ops.
+function tools.is_free(x)
+  return not tensor.is_symbolic(x) and native.C.flow_tape_depth(native.context) == 0 and native.C.flow_tensor_device(native.pointer(x)) < 0
+end
+
 -- Elements first to last of an axis, counted from 1; none where last is less than first.
 function tools.part(x, axis, first, last, step)
   local begins, ends, steps = {}, {}, {}
