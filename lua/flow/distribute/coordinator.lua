@@ -170,7 +170,7 @@ function Coordinator:schedule(f, args)
 end
 
 function Coordinator:_end_phase()
-  self._store:take_what_is_left()
+  self._store:take_what_is_left(self._phase)
   rawset(self, "_scheduled", 0)
   if self._store.is_chief then open_phase(self) else rawset(self, "_phase", self._phase + 1) end
 end

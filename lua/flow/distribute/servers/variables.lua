@@ -230,9 +230,10 @@ function Store:pull()
 end
 
 -- The same at the end of what all have done together, after which all go on with the same variables: the chief's publish waits for it.
-function Store:take_what_is_left()
+-- phase: which of several it was, or nil.
+function Store:take_what_is_left(phase)
   self:pull()
-  if not self.is_chief then self.links:ask(1, { is = "taken" }) end
+  if not self.is_chief then self.links:ask(1, { is = "taken", phase = phase }) end
 end
 
 -- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers. A server that is lost meanwhile

@@ -63,10 +63,10 @@ end
 
 -- Workers of a scope of which a phase ends now go on with the variables that it has left: they take these, and say so, before the chief's
 -- next values are there (answers.settled). Also those that have not come to the phase yet, which find that it is over. server.leaving:
--- since when, by peer.
-local function let_leave(server, peers)
+-- since when, and of which phase, by peer: a worker that came late may say so of an earlier one.
+local function let_leave(server, peers, phase)
   for peer in pairs(peers) do
-    if not peer.chief and not peer.is_late then server.leaving[peer] = os.time() end
+    if not peer.chief and not peer.is_late then server.leaving[peer] = { since = os.time(), phase = phase or 0 } end
   end
 end
 
@@ -81,7 +81,7 @@ end
 -- bytes too. settles: workers go on by themselves after the phase before.
 function answers.open(server, _, message, event)
   local scope = scope_of(server, message.scope)
-  if message.settles and scope.phase > 0 then let_leave(server, workers_here(server)) end
+  if message.settles and scope.phase > 0 then let_leave(server, workers_here(server), scope.phase) end
   scope.phase, scope.count = math.max(scope.phase, message.after or 0) + 1, message.count >= 0 and message.count or math.huge
   scope.info, scope.bytes = message.info, bytes_of(event)
   scope.next, scope.again, scope.held, scope.finished, scope.items, scope.closed, scope.failed = 0, {}, {}, 0, {}, nil, nil
@@ -106,9 +106,10 @@ function answers.close(server, _, message)
   return {}
 end
 
--- A worker has taken the variables as the phase that has ended has left them.
-function answers.taken(server, peer)
-  server.leaving[peer] = nil
+-- A worker has taken the variables as the phase that has ended has left them; message.phase: which one, of a scope with several.
+function answers.taken(server, peer, message)
+  local leaving = server.leaving[peer]
+  if leaving and (message.phase or leaving.phase) >= leaving.phase then server.leaving[peer] = nil end
   return {}
 end
 
@@ -204,8 +205,8 @@ end
 -- Items that workers have had for more than `limit` seconds go to others as well; a later answer of the late worker is ignored. Nor do the
 -- others wait longer for one to take the variables of a phase that has ended.
 function work.reclaim(server, limit)
-  for peer, since in pairs(server.leaving) do
-    if os.time() - since > limit then
+  for peer, leaving in pairs(server.leaving) do
+    if os.time() - leaving.since > limit then
       server.leaving[peer], peer.is_late = nil, true      -- until it asks again
       log.warning("ps:%d: %s has not come to the end of what was done together for %d s; the others go on", server.index, peer.name, limit)
     end
