@@ -57,6 +57,10 @@ typedef union flow_attributes {
   struct { int32_t axis; } axis;                                                   /* softmax, concat; -1 is the last */
   /* argsort, cumsum, take_along; size: of the gradient's axis, of argsort's */
   struct { int32_t axis, reverse, exclusive, base; int64_t size; } along;
+  struct {
+    int64_t size, count;
+    int32_t inverse, unused;
+  } fourier; /* the line's length; entries of a result; + instead of - */
   /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
   struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
   /* activation: of the fused op `dense`; swapped: made by plans of the CPU, flow_swapped, what lies in memory as {..., rows, k, columns} */

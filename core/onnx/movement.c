@@ -283,6 +283,42 @@ FLOW_ONNX_RULE(argsort)
   flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, position);
 }
 
+/* ONNX' DFT has the two parts of a complex number as its last axis, and divides by the length when it is inverse. */
+FLOW_ONNX_RULE(fourier)
+{
+  const flow_signature *input = flow_onnx_signature(x, node, 0);
+  int64_t last = -1, axis = input->rank - 1, first = 0, size = node->attributes.fourier.size, count = node->attributes.fourier.count;
+  const char *parts[2] = { NULL, NULL }, *lines;
+  for (int i = 0; i < node->input_count; i++)
+    parts[i] = flow_onnx_emit(x, "Unsqueeze", NULL, flow_onnx_input(x, node, i, FLOW_CHANNELS_LAST), flow_onnx_list(x, &last, 1), NULL);
+  lines = parts[0];
+  if (parts[1]) {
+    lines = flow_onnx_name(x, "complex");
+    flow_onnx_begin(x, "Concat", parts, 2, lines);
+    flow_onnx_integer(x, "axis", axis + 1);
+    flow_onnx_end(x);
+  }
+  const char *inputs[2] = { lines, flow_onnx_number(x, FLOW_INT64, (double)size) }, *result = flow_onnx_name(x, "transform");
+  flow_onnx_begin(x, type, inputs, 2, result);
+  flow_onnx_integer(x, "axis", axis);
+  flow_onnx_integer(x, "inverse", node->attributes.fourier.inverse);
+  flow_onnx_end(x);
+  if (count < size) {
+    const char *range[4] = { result, flow_onnx_list(x, &first, 1), flow_onnx_list(x, &count, 1), flow_onnx_list(x, &axis, 1) };
+    result = flow_onnx_name(x, "entries");
+    flow_onnx_begin(x, "Slice", range, 4, result);
+    flow_onnx_end(x);
+  }
+  if (node->attributes.fourier.inverse)
+    result = flow_onnx_emit(x, "Mul", NULL, result, flow_onnx_number(x, input->dtype, (double)size), NULL);
+  for (int i = 0; i < 2; i++) {
+    const char *of_part[2] = { result, flow_onnx_number(x, FLOW_INT64, i) };
+    flow_onnx_begin(x, "Gather", of_part, 2, flow_onnx_result(x, node, i, FLOW_CHANNELS_LAST));
+    flow_onnx_integer(x, "axis", axis + 1);
+    flow_onnx_end(x);
+  }
+}
+
 /* A constant scalar, expanded to a shape that may depend on the rows. */
 FLOW_ONNX_RULE(fill)
 {
@@ -317,6 +353,7 @@ const flow_onnx_record flow_onnx_movement[] = {
   FLOW_ONNX(slice, slice, "Slice"),
   FLOW_ONNX(slice_gradient, pad, "Pad"),
   FLOW_ONNX(fill, fill, "Expand"),
+  FLOW_ONNX(fourier, fourier, "DFT"),
   FLOW_ONNX(gather, gather, "Gather"),
   FLOW_ONNX(argsort, argsort, "TopK"),
   FLOW_ONNX(cumsum, cumsum, "CumSum"),

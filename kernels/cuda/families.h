@@ -19,6 +19,7 @@
 #include "cuda/ops/convolution/convolution.h"
 #include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/ops/convolution/filters.h"
+#include "cuda/ops/fourier/fourier.c"
 #include "cuda/ops/movement/gather.c"
 #include "cuda/library/library_steps.h"
 #include "cuda/ops/image/images.h"
@@ -52,6 +53,7 @@
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK)      \
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
   FILTERS_KERNELS(ELEMENT, BLOCK)          \
+  FOURIER_KERNELS(ELEMENT, BLOCK)          \
   GATHER_KERNELS(ELEMENT, BLOCK)           \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK)    \
   IMAGE_KERNELS(ELEMENT, BLOCK)            \

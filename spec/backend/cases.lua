@@ -324,6 +324,16 @@ for axis, name in pairs { [-1] = "of the last axis", [1] = "of the middle axis",
     { name = name .. ", of the others from the end", attributes = { along = { axis = axis, reverse = 1, exclusive = 1 } } })
 end
 add("argsort", { { -1, 500 } }, { name = "the 20 largest", attributes = { along = { axis = -1, reverse = 1, size = 20 } } })
+-- Real lines of an even length, complex ones, one number, and a length with a large prime factor, which is a convolution inside.
+for name, entry in pairs { real = { 1, 9, 12, 7 }, ["odd, real"] = { 1, 9, 9, 9 }, complex = { 2, 9, 10, 10 }, single = { 1, 1, 1, 1 },
+                           ["a prime"] = { 2, 9, 67, 5 } } do
+  local inputs = {}
+  for i = 1, entry[1] do inputs[i] = { -1, 5, entry[2], low = -1, high = 1 } end
+  for inverse = 0, 1 do
+    add("fourier", inputs, { name = name .. (inverse == 1 and ", inverse" or ""), all_outputs = true, whole = false,      -- of floats only
+      attributes = { fourier = { size = entry[3], count = entry[4], inverse = inverse } } })
+  end
+end
 add("take_along", { { -1, 5, 9 }, { -1, 5, 4, classes = 9 } }, { name = "last axis", attributes = { along = { axis = -1 } } })
 add("take_along", { { -1, 5, 9 }, { -1, 7, 9, classes = 5 } }, { name = "middle axis", attributes = { along = { axis = 1 } } })
 add("take_along", { { 6, 5 }, { 4, 5, classes = 6 } }, { name = "rows", attributes = { along = { axis = 0 } } })

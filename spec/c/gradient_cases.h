@@ -194,6 +194,8 @@ static const gradient_case cases[] = {
   { FLOW_OP_cumsum, 1, { D(3, 4) }, { .along = { .axis = -1 } }, .rows = 1 },
   { FLOW_OP_cumsum, 1, { D(3, 4, 2) }, { .along = { .axis = 1, .reverse = 1, .exclusive = 1 } }, .rows = 1 },
   { FLOW_OP_cumsum, 1, { D(3, 4) }, { .along = { .axis = 0, .exclusive = 1 } }, .rows = 0 },
+  { FLOW_OP_fourier, 1, { D(3, 4) }, { .fourier = { .size = 6, .count = 4 } }, .rows = 1 },
+  { FLOW_OP_fourier, 2, { D(3, 5), D(3, 5) }, { .fourier = { .size = 5, .count = 5, .inverse = 1 } }, .rows = 3 },
   { FLOW_OP_take_along, 2, { D(3, 4), I32(3, 3) }, { .along = { .axis = -1 } }, .rows = 3 },
   { FLOW_OP_take_along, 2, { D(4, 3), I64(2, 3) }, { .along = { .axis = 0 } }, .rows = 0 },
   { FLOW_OP_take_along_gradient, 2, { D(3, 2), I32(3, 2) }, { .along = { .axis = 1, .size = 4 } }, .rows = 3 },

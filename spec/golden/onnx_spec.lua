@@ -64,6 +64,10 @@ local formulas = {
   end,
   greatest = function(x) return x:max({ 2, 4 }) + x:min({ 2, 4 }) + flow.prod(x * 0.1 + 1, { 2, 4 }) + flow.logsumexp(x, { 2, 4 }) end,
   any_all = function(x) return flow.where(flow.any(x:gt(1), { 2, 3 }), 1, 2) + flow.where(flow.all(x:gt(-1), { 2, 3 }), 10, 20) end,
+  spectrum = function(x)
+    local re, im = flow.rfft(x:reshape { -1, 6, 24 })
+    return flow.irfft({ re * 0.5, im }, 24) + flow.fft { x:reshape { -1, 6, 24 }, x:reshape { -1, 6, 24 } * 2 }
+  end,
   positions = function(x) return x:argmax(-1) end,
   position_in_rows = function(x) return x:reshape { -1, 144 }:argmin(2) end,
   swapped = function(x) return x:transpose { 1, 3, 2, 4 } + x:transpose { 1, 2, 4, 3 }:reshape { -1, 6, 6, 4 } end,

@@ -101,6 +101,40 @@ ops.cumprod = function(s)
   return { { flow.cumprod(x, asked), along(a, axis, function(line) return running(line, false, false, 1, product) end), dtype, 0, 8 } }
 end
 
+-- Sums with sines and cosines, in doubles. Lengths: a few with large prime factors, most without.
+ops.fourier = function(s)
+  local shape = s.shape(1, 2)
+  local n = s.pick { 1, 2, 3, 4, 5, 8, 9, 12, 15, 16, 21, 32, 36, 49, 60, 64, 67, 128, 134, s.draw(1, 150) }
+  shape[#shape] = s.maybe(0.7) and n or s.draw(1, n)
+  shape = #shape == 1 and { s.draw(1, 3), shape[1] } or shape
+  local is_complex, inverse, count = s.maybe(0.5), s.maybe(0.5), s.maybe(0.5) and n or s.draw(0, n)
+  local function finite(dtypes)      -- an infinity makes a whole line NaN, as it meets infinities of the other sign
+    local a, x, dtype = input(s, shape, dtypes, -1, 1)
+    for i, v in ipairs(a) do a[i] = v - v == 0 and v or 0 end
+    return a, flow.where(flow.is_finite(x), x, 0), dtype
+  end
+  local re, x, dtype = finite(REAL)
+  local im, y
+  if is_complex then im, y = finite { dtype } end
+  local made = flow.raw_op("fourier", { x, y }, { size = n, count = count, inverse = inverse })
+  local function part(f)
+    local result, given = { shape = { shape[1], count }, n = shape[1] * count }, shape[2]
+    for line = 0, shape[1] - 1 do
+      for k = 0, count - 1 do
+        local sum = 0
+        for j = 0, given - 1 do
+          local angle = 2 * math.pi * (j * k % n) / n * (inverse and 1 or -1)
+          sum = sum + f(re[line * given + j + 1], im and im[line * given + j + 1] or 0, math.cos(angle), math.sin(angle))
+        end
+        result[line * count + k + 1] = sum
+      end
+    end
+    return result
+  end
+  return { { made[1], part(function(a, b, cos, sin) return a * cos - b * sin end), dtype, 10, 20 },
+    { made[2], part(function(a, b, cos, sin) return a * sin + b * cos end), dtype, 10, 20 } }
+end
+
 ops.take_along_axis = function(s)
   local shape, axis, asked = shape_and_axis(s)
   local a, x, dtype = input(s, shape, arguments.DTYPES)

@@ -1,7 +1,5 @@
 -- fourier.lua: Fourier transforms along the last axis, of real and imaginary parts as two tensors, and what is built of them: spectra of
--- overlapping parts of a signal. Lengths are taken apart into factors of at most 64, of which each is a product of matrices (Cooley and
--- Tukey, "An algorithm for the machine calculation of complex Fourier series", 1965): O(n log n) for lengths without large prime factors,
--- differentiated and traced like the ops that it is made of.
+-- overlapping parts of a signal. The transforms are the op fourier.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
@@ -10,62 +8,20 @@ local takes = require("flow.signature").takes
 
 local raise = errors.raise
 local ops, define, floats = tools.ops, tools.define, tools.floats
-local DIRECT, LARGEST_PRIME = 64, 1024
 
 local function last_length(x, what) return tools.length(x, #tools.dims(x), what) end
 
--- Cosines and sines {a, b} of 2 pi j k / n.
-local function waves(a, b, n, dtype)
-  local phase = tensor.arange(a, { dtype = "float64" }):reshape { a, 1 } * tensor.arange(b, { dtype = "float64" }):reshape { 1, b }
-  phase = (phase - ops.floor(phase / n) * n) * (2 * math.pi / n)
-  return ops.cos(phase):to(dtype), ops.sin(phase):to(dtype)
-end
-
--- (re + i im) (cos - i sin) by a product of matrices or of elements; im may be nil.
-local function turned(product, re, im, cos, sin)
-  if not im then return product(re, cos), -product(re, sin) end
-  return product(re, cos) + product(im, sin), product(im, cos) - product(re, sin)
-end
-
-local function times(x, y) return x * y end
-
--- The largest factor of n that is at most DIRECT; n itself where it has to be one product.
-local function factor_of(n, what)
-  if n <= DIRECT then return n end
-  for a = DIRECT, 2, -1 do
-    if n % a == 0 then return a end
-  end
-  if n <= LARGEST_PRIME then return n end
-  local prime = 2
-  while n % prime ~= 0 and prime * prime <= n do prime = prime + 1 end
-  raise("flow.%s: the length %d has no factor up to %d%s; lengths above %d need one: choose another, such as %d", what, n, DIRECT,
-    n % prime ~= 0 and ", it is prime" or "", LARGEST_PRIME, 2 ^ math.ceil(math.log(n) / math.log(2)))
-end
-
--- The transform of rows {r, n}; im may be nil.
-local function transform_rows(re, im, n, what)
-  local a = factor_of(n, what)
-  local cos, sin = waves(a, a, a, re.dtype)
-  if a == n then return turned(ops.matmul, re, im, cos, sin) end
-  local b = n / a
-  local function each(f) return f(re), im and f(im) or nil end
-  re, im = each(function(x) return x:reshape { -1, a, b }:transpose { 1, 3, 2 }:reshape { -1, a } end)
-  re, im = turned(ops.matmul, re, im, cos, sin)
-  cos, sin = waves(b, a, n, re.dtype)
-  re, im = each(function(x) return x:reshape { -1, b, a } end)
-  re, im = turned(times, re, im, cos, sin)
-  re, im = each(function(x) return x:transpose { 1, 3, 2 }:reshape { -1, b } end)
-  re, im = transform_rows(re, im, b, what)
-  return each(function(x) return x:reshape { -1, a, b }:transpose { 1, 3, 2 }:reshape { -1, n } end)
-end
-
--- The transform along the last axis; im may be nil.
-local function transform(re, im, what)
-  local dims, n = tools.dims(re), last_length(re, what)
-  if n == 0 then raise("flow.%s: the last axis is empty", what) end
-  local function rows(x) return x and x:reshape { -1, n } end
-  re, im = transform_rows(rows(re), rows(im), n, what)
-  return ops.reshape_raw(re, dims), ops.reshape_raw(im, dims)
+-- The first `count` entries of the transforms of `size` elements along the last axis, real and imaginary parts: of sums of x[j]
+-- e^(-2 pi i j k / size), with + if `inverse`. x may have fewer elements; im may be nil.
+local function transform(re, im, size, count, what, inverse)
+  if size == 0 then raise("flow.%s: the last axis is empty", what) end
+  local is_vector = #tools.dims(re) == 1
+  local function lines(x) return is_vector and ops.expand_dims(x, 1) or x end
+  local made = tools.apply("fourier", { lines(re), im and lines(im) }, function(a)
+    a.fourier.size, a.fourier.count, a.fourier.inverse = size, count, inverse and 1 or 0
+  end, 2)
+  if is_vector then return ops.squeeze(made[1], 1), ops.squeeze(made[2], 1) end
+  return made[1], made[2]
 end
 
 -- The real and the imaginary part of a list of both, as floats.
@@ -79,11 +35,16 @@ local function parts_of(x, what)
   return re, im:to(re.dtype)
 end
 
+-- The first `length` entries of x {..., n} along its last axis, or all of them, where there are fewer.
+local function cut(x, length, what)
+  local rank, n = #tools.dims(x), last_length(x, what)
+  return n > length and tools.part(x, rank, 1, length) or x
+end
+
 -- x {..., n} with `length` entries along its last axis: cut off, or followed by zeros.
 local function fitted(x, length, what)
   local rank, n = #tools.dims(x), last_length(x, what)
-  if n > length then return tools.part(x, rank, 1, length) end
-  if n == length then return x end
+  if n >= length then return cut(x, length, what) end
   local dims = tools.dims(x)
   dims[rank] = length - n
   return ops.concat({ x, tools.filled(x, dims, 0) }, -1)
@@ -93,37 +54,38 @@ end
 takes "x"
 define(function(x)
   local re, im = parts_of(x, "fft")
-  return transform(re, im, "fft")
+  local n = last_length(re, "fft")
+  return transform(re, im, n, n, "fft")
 end, "fft")
 
 -- The transform along the last axis, then along the one before it; x: a pair of real and imaginary parts.
-local function over_two_axes(x, what)
+local function over_two_axes(x, what, inverse)
   local re, im = parts_of(x, what)
-  if re.rank < 2 then raise("flow.%s: expected two axes or more, got shape %s", what, tensor.shape_text(tools.dims(re))) end
-  re, im = transform(re, im, what)
-  re, im = transform(ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2), what)
-  return ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2)
+  local rank = #tools.dims(re)
+  if rank < 2 then raise("flow.%s: expected two axes or more, got shape %s", what, tensor.shape_text(tools.dims(re))) end
+  local m, n = tools.length(re, rank - 1, what), last_length(re, what)
+  re, im = transform(re, im, n, n, what, inverse)
+  re, im = transform(ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2), m, m, what, inverse)
+  return ops.swapaxes(re, -1, -2), ops.swapaxes(im, -1, -2), m * n
 end
 
 -- The same over the last two axes.
 takes "x"
-define(function(x) return over_two_axes(x, "fft2") end, "fft2")
+define(function(x)
+  local re, im = over_two_axes(x, "fft2")
+  return re, im
+end, "fft2")
 
 takes "x"
 define(function(x)
-  local re, im = parts_of(x, "ifft2")
-  local dims = tools.dims(re)
-  re, im = over_two_axes({ re, -im }, "ifft2")
-  local count = dims[#dims] * dims[#dims - 1]
-  return re / count, -im / count
+  local re, im, count = over_two_axes(x, "ifft2", true)
+  return re / count, im / count
 end, "ifft2")
 
 ---- of real signals --------------------------------------------------------------------------------
 
 local function real_transform(x, length, what)
-  local re, im = transform(fitted(x, length, what), nil, what)
-  local rank, half = #tools.dims(x), math.floor(length / 2) + 1
-  return tools.part(re, rank, 1, half), tools.part(im, rank, 1, half)
+  return transform(cut(x, length, what), nil, length, math.floor(length / 2) + 1, what)
 end
 
 -- Entries 0 to n/2 of the transform of a real signal {..., n}; fft_length: the signal is cut off there, or filled up with zeros.
@@ -133,13 +95,14 @@ define(function(x, length)
   return real_transform(x, length or last_length(x, "rfft"), "rfft")
 end, "rfft")
 
--- The real signal that has this transform, of which the entries above n/2 follow from those below.
+-- The real signal that has this transform, of which the entries above n/2 follow from those below: those that do count twice.
 local function real_inverse(re, im, length, what)
-  local rank, half = #tools.dims(re), math.floor(length / 2) + 1
-  re, im = fitted(re, half, what), fitted(im, half, what)
-  local function mirrored(x) return ops.flip(tools.part(x, rank, 2, length - half + 1), -1) end
-  if length > 2 then re, im = ops.concat({ re, mirrored(re) }, -1), ops.concat({ im, -mirrored(im) }, -1) end
-  return (transform(re, -im, what)) / length
+  local half = math.floor(length / 2) + 1
+  re, im = cut(re, half, what), cut(im, half, what)
+  local place = tensor.arange(last_length(re, what))
+  local once = ops.logical_or(ops.eq(place, 0), ops.eq(place * 2, length)):to("float64")
+  local weight = ((2 - once) / length):to(re.dtype)
+  return (transform(re * weight, im * weight, length, length, what, true))
 end
 
 takes "x, fft_length: count = nil"
@@ -150,13 +113,20 @@ end, "irfft")
 
 ---- parts of a signal ------------------------------------------------------------------------------
 
--- The parts of sequence_length entries that begin every sequence_stride entries: {..., parts, sequence_length}.
+-- The parts of sequence_length entries that begin every sequence_stride entries: {..., parts, sequence_length}. They are made of pieces of
+-- as many entries as divide both numbers, since a long piece is taken as fast as a single entry.
 local function frames_of(x, length, stride, what)
-  local n = last_length(x, what)
+  local dims, n = tools.dims(x), last_length(x, what)
+  local rank = #dims
   local count = n < length and 0 or math.floor((n - length) / stride) + 1
   if count == 0 then raise("flow.%s: the signal has %d entries, a part %d", what, n, length) end
-  local positions = tensor.arange(count):reshape { count, 1 } * stride + tensor.arange(length):reshape { 1, length } + 1
-  return ops.take(x, positions:to("int32"), -1)
+  local piece, rest = length, stride
+  while rest > 0 do piece, rest = rest, piece % rest end
+  dims[rank], dims[rank + 1] = math.floor(n / piece), piece
+  local pieces = ops.reshape_raw(cut(x, dims[rank] * piece, what), dims)
+  local positions = tensor.arange(count):reshape { count, 1 } * (stride / piece) + tensor.arange(length / piece):reshape { 1, -1 } + 1
+  dims[rank], dims[rank + 1] = count, length
+  return ops.reshape_raw(ops.take(pieces, positions:to("int32"), rank), dims)
 end
 
 takes "x, sequence_length: count, sequence_stride: count"
