@@ -338,7 +338,12 @@ local function call_one(self, inputs, options, ...)
   return result
 end
 
-function Layer:_call(...) return several.spread(self, call_one(self, ...)) end
+function Layer:_call(...)
+  if not self._handle and rawget(object.class_of(self), "in_lua") and several.hold_text(...) then
+    return several.spread(self, require "flow.layers.own.text_calls" (self, run_call, ...))
+  end
+  return several.spread(self, call_one(self, ...))
+end
 
 require "flow.layers.own.contents" (Layer)
 require "flow.layers.own.output_shapes" (Layer)

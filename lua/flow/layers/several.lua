@@ -15,6 +15,8 @@ local symbolic = require "flow.layers.symbolic"
 local ops = require "flow.tensor.ops"
 local batch_rows = require "flow.tensor.shapes"
 local arguments = require "flow.arguments"
+local strings = require "flow.tensor.strings"
+local host_calls = require "flow.tensor.host_calls"
 
 local C, raise = native.C, errors.raise
 local several = {}
@@ -103,6 +105,26 @@ function several.inputs(names)
   end
   record.alone = record.names.mask ~= nil and record.names[record.arguments[1]] == 0
   return record
+end
+
+-- Whether one of what a layer is called on holds strings, also in a list or a table by name: own/text_calls.lua.
+local function holds_text(value, is_first)
+  if type(value) == "string" then return is_first end
+  if type(value) ~= "table" then return false end
+  if getmetatable(value) then return symbolic.is(value) and value.dtype == "string" or strings.is(value) or host_calls.is_text(value) end
+  for key, entry in pairs(value) do
+    local is_list = type(entry) == "table" and not getmetatable(entry)
+    if is_list and is_first and strings.are(entry) or not is_list and holds_text(entry, key == 1 and is_first) then return true end
+  end
+  return false
+end
+
+function several.hold_text(first, ...)
+  if holds_text(first, true) then return true end
+  for i = 1, select("#", ...) do
+    if holds_text((select(i, ...)), false) then return true end
+  end
+  return false
 end
 
 -- Whether a layer is called on several tensors, or with more than training beside one: with a mask.

@@ -54,6 +54,12 @@ function host_calls.component(value)
   return place, { shape = shape, dtype = spec.dtype, column = true }
 end
 
+-- Whether a value stands for a component of strings while a map is traced.
+function host_calls.is_text(value)
+  local place, spec = host_calls.component(value)
+  return place ~= nil and spec.dtype == "string"
+end
+
 local Computed = {}
 
 -- The component, and its spec, that a value of the trace was made by a map before; without one the trace ends here.
