@@ -25,6 +25,20 @@ describe("shapes and positions", function()
     refuses("out of memory", function() flow.linspace(0, 1, 1e15) end)
   end)
 
+  it("may be tensors of one value, such as the product of a shape's sizes", function()
+    local sizes = flow.ones { 2, 3 }.shape
+    local y = flow.ones(sizes)
+    assert.same({ 6, 1 }, { unpack(y:reshape(flow.prod(sizes), 1).shape) })
+    local wanted = { flow.prod(sizes), -1 }
+    assert.same({ 6, 1 }, { unpack(flow.reshape(y, wanted).shape) })
+    assert.is_true(flow.is_tensor(wanted[1]))
+    assert.same({ 4, 3 }, { unpack(flow.broadcast_to(flow.ones { 3 }, { flow.tensor(4), 3 }).shape) })
+    refuses("dimension 1 of the shape is a tensor float32 {2}", function() y:reshape { flow.ones { 2 }, 3 } end)
+    refuses("is a tensor, which has no value while the function is traced: x.shape and flow.shape(x) have", function()
+      flow.fn(function(t) return t:reshape { t:sum(), 1 } end)(y)
+    end)
+  end)
+
   it("have no holes", function()
     refuses("entry 4 of the list of positions is nil", function() return x[{ false, false, false, nil, 1 }] end)
     refuses("cuts: entry 2 of the list is nil", function() flow.split(x, { 1, nil, 3 }) end)

@@ -43,6 +43,11 @@ return function(from)
     if key ~= nil and type(key) ~= "number" then raise("%s: unknown option %q", what, tostring(key)) end
     for i = 1, errors.check_list(what .. ": the shape", list) do
       local n = list[i]      -- beyond 2^53 it would become another number, INFER among them, as an int64_t
+      if native.is_tensor(n) then      -- such as flow.prod(x.shape)
+        if list == first then list, first = { unpack(list) }, nil end
+        n = require("flow.tensor.shapes").value_of(what, i, n)
+        list[i] = n
+      end
       if not rows_of(n) and (type(n) ~= "number" or n ~= floor(n) or math.abs(n) >= 2 ^ 53) then
         raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(n))
       end

@@ -80,11 +80,13 @@ function shapes.list(what, given)
   return given
 end
 
--- A dimension that is a tensor with one value, which Dataset:map gives if there is none.
-local function value_of(what, i, n)
+-- A dimension that is a tensor with one value, which Dataset:map gives if there is none; a tensor of more as it is.
+function shapes.value_of(what, i, n)
+  if C.flow_tensor_size(native.pointer(n)) ~= 1 then return n end
   if C.flow_tensor_is_symbolic(native.pointer(n)) == 0 then return tonumber(n:item()) end
   require("flow.scopes").own().needs_values = true
-  raise("%s: dimension %d of a shape is a tensor, which has no value while the function is traced", what, i)
+  raise("%s: dimension %d of a shape is a tensor, which has no value while the function is traced: x.shape and flow.shape(x) have " ..
+    "numbers, and one dimension may be -1", what, i)
 end
 
 -- The dimensions of a shape that a user gave, as the library has them.
@@ -92,7 +94,7 @@ function shapes.check_dims(what, given)
   local list, raw = shapes.list(what, given), {}
   for i = 1, errors.check_list(what .. ": the shape", list) do
     local n = list[i]
-    if native.is_tensor(n) and C.flow_tensor_size(native.pointer(n)) == 1 then n = value_of(what, i, n) end
+    if native.is_tensor(n) then n = shapes.value_of(what, i, n) end
     if shapes.is_rows(n) then
       if C.flow_trace_depth(native.context) == 0 then
         raise("%s: dimension %d is the rows of a batch in a trace that has ended", what, i)
