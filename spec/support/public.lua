@@ -83,11 +83,13 @@ local MAKERS = {
   function() return flow.distribute.get_replica_context() end, distributed, function() return distributed():iter() end,
   function() return flow.data.TFRecordWriter(os.tmpname()) end,
   function() return flow.summary.create_file_writer(os.tmpname() .. ".events") end, function() return flow.callbacks.History() end,
+  function() return flow.random.SeedGenerator(1) end, function() return flow.random.Generator.from_seed(1) end,
   function() return flow.jobs.CustomJob("job", { {} }) end, function() return flow.jobs.CustomContainerTrainingJob("job", "image") end,
 }
 local makers = {}      -- by class
 for _, make in ipairs(MAKERS) do
   local class = getmetatable(make()).class
+  assert(rawget(class, "metatable"), class.name .. " is not a class of object.lua: its methods are not guarded")
   visit("", class)
   while class do
     makers[class] = makers[class] or make

@@ -2,6 +2,7 @@
 -- SeedGenerator. random.lua loads it when one of them is asked for.
 
 local errors = require "flow.errors"
+local object = require "flow.object"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local random = require "flow.tensor.random"
@@ -124,9 +125,8 @@ end
 
 ---- SeedGenerator ----------------------------------------------------------------------------------
 
-local Generator = { gives_seeds = true }
-Generator.__index = Generator
-Generator.class = { name = "SeedGenerator", methods = Generator, fields = {} }      -- for object.has
+local Generator = object.class("SeedGenerator")
+Generator.metatable.gives_seeds = true
 
 -- A different seed at each call, which all follow from the first.
 function Generator:next()
@@ -141,12 +141,12 @@ function Generator:set_state(state)
   end
   self.seed, self.count = state.seed, state.count
 end
-Generator.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
+Generator.metatable.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
 
 -- A generator is given as { seed = generator }, and gives seeds one after the other; generator:next() is the next one.
 takes "seed?: whole"
 function random.SeedGenerator(seed)
-  return setmetatable({ seed = seed or random.seed_of("flow.random.SeedGenerator", {}), count = 0 }, Generator)
+  return object.new(Generator, { seed = seed or random.seed_of("flow.random.SeedGenerator", {}), count = 0 })
 end
 
 return random
