@@ -170,4 +170,19 @@ describe("callbacks", function()
     assert.same({ "model", "epochs 1", "model", "epochs 1" }, { unpack(seen, 1, 4) })
     assert.same({ "begin 0", "begin 0", "end 0", "own end" }, { unpack(seen, 5, 8) })
   end)
+
+  it("call hooks that the class they extend does not have: of the library's and of a script's classes", function()
+    local Mine = callbacks.Callback:extend "Mine"
+    local bases, seen = { Mine, callbacks.LambdaCallback, callbacks.History, callbacks.EarlyStopping, callbacks.TerminateOnNaN }, {}
+    for i, Base in ipairs(bases) do
+      local Own = Base:extend("Own" .. i)
+      function Own:on_test_begin(logs) Base.on_test_begin(self, logs) end
+      function Own:on_train_batch_begin(batch, logs)
+        Base.on_train_batch_begin(self, batch, logs)
+        seen[i] = batch
+      end
+      linear():fit(x, y, { validation_data = { x, y }, verbose = 0, callbacks = { Own() } })
+    end
+    assert.same({ 0, 0, 0, 0, 0 }, seen)
+  end)
 end)

@@ -44,6 +44,19 @@ Callback._is_stock = false       -- whether the library defines it
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none
 callback.Callback, callback.HOOKS = Callback, HOOKS
 
+-- Class.on_epoch_end(self, epoch, logs) does nothing where neither the class nor its parents have that hook, as super().on_epoch_end(epoch,
+-- logs) in Python.
+local function with_all_hooks(class)
+  local of_class = getmetatable(class).__index
+  getmetatable(class).__index = function(_, key)
+    local found = of_class(class, key)
+    if found == false and type(key) == "string" and key:find "^on_" then return function() end end
+    return found
+  end
+  return class
+end
+with_all_hooks(Callback)
+
 -- Makes a class callable: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
 local function callable(class, name)
   getmetatable(class).__call = function(_, ...)
@@ -72,17 +85,9 @@ function Callback:set_model(model) rawset(self, "model", model) end
 takes "params"
 function Callback:set_params(params) rawset(self, "params", params) end
 
--- Callback.on_epoch_end(self, epoch, logs) and the others do nothing, as super().on_epoch_end(epoch, logs) in Python.
-local of_class = getmetatable(Callback).__index
-getmetatable(Callback).__index = function(class, key)
-  local found = of_class(class, key)
-  if found == false and type(key) == "string" and key:find "^on_" then return function() end end
-  return found
-end
-
 -- Makes a user's class of callbacks.
 function Callback.extend(parent, name)
-  local class = object.open(object.class(name, parent))
+  local class = with_all_hooks(object.open(object.class(name, parent)))
   rawset(class, "in_lua", true)
   object.root_init(class, function() return function() end end)      -- Callback.init(self), as Keras' super().__init__()
   return callable(class, name)
@@ -90,7 +95,7 @@ end
 
 -- Makes a class of flow.callbacks; the line above its init says what it takes.
 function callback.stock(name, parent)
-  local class = object.class(name, parent or Callback)
+  local class = with_all_hooks(object.class(name, parent or Callback))
   class._is_stock = true
   return callable(class, name)
 end
