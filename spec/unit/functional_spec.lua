@@ -103,6 +103,14 @@ describe("flow.Model", function()
     local x = flow.ones { 2, 4 }
     assert.same(model.layers[1](x):totable(), part(x):totable())
     assert.equal(model.layers[1].kernel, part.weights[1])
+    local picture = flow.Input({ 4 }, { name = "picture" })
+    local functional = flow.Model { inputs = picture, outputs = model.layers[1](picture) }
+    assert.equal(picture, functional:get_layer("picture").input)
+    assert.same(part(x):totable(), flow.Model(functional:get_layer("picture").input, functional.outputs[1])(x):totable())
+    local sum = layers.Add()
+    sum { picture, picture }
+    sum.input[1] = nil      -- the caller's own list
+    assert.equal(2, #sum.input)
   end)
 
   it("takes operators and methods on symbolic tensors", function()

@@ -114,6 +114,8 @@ local places = {
   ["flow.keras.backend"] = {
     result_type = "(flow.zeros({}, { dtype = a }) + flow.zeros({}, { dtype = b })).dtype is it",
     standardize_dtype = "dtypes are texts such as \"float32\"", is_keras_tensor = "flow.Input {...} makes symbolic tensors",
+    ctc_batch_cost = "flow.ctc_loss(labels, flow.log(y_pred + 1e-7), label_lengths, lengths, classes - 1), whose blank is the last class",
+    ctc_decode = "flow.ctc_decode(flow.log(y_pred), lengths, { mask_index = classes - 1 }), whose blank is the last class",
   },
   ["flow.utils"] = {
     Progbar = ONE_PROGRESS, enable_interactive_logging = ONE_PROGRESS, disable_interactive_logging = ONE_PROGRESS,

@@ -433,8 +433,9 @@ local function first_node(self)
   return self._nodes[1] or raise("%s has not been called on symbolic tensors, so it has no input and output", object.title(self))
 end
 function Layer.fields.input(self)
-  local inputs = first_node(self).inputs
-  return #inputs == 1 and inputs[1] or inputs
+  local node = first_node(self)
+  local inputs = #node.inputs > 0 and node.inputs or node.outputs      -- an InputLayer's is what it gives
+  return #inputs == 1 and inputs[1] or { unpack(inputs) }
 end
 function Layer.fields.output(self)
   local outputs = first_node(self).outputs
