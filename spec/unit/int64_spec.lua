@@ -49,9 +49,17 @@ describe("64-bit integers", function()
     end
   end)
 
-  it("saturate where a narrower dtype is asked for", function()
-    assert.same({ 2147483647, -2147483648 }, flow.tensor({ BIG, -BIG }, { dtype = "int32" }):totable())
-    assert.same({ 255, 255 }, flow.full({ 2 }, BIG, { dtype = "uint8" }):totable())
+  it("are refused where a narrower dtype is asked for, and rounded to float64", function()
+    for expected, make in pairs {
+      ["flow.tensor: int32 holds whole numbers from -2147483648 to 2147483647, got 9007199254740993LL"] = function()
+        flow.tensor({ BIG, -BIG }, { dtype = "int32" })
+      end,
+      ["flow.full: uint8 holds whole numbers from 0 to 255, got 9007199254740993LL"] = function()
+        flow.full({ 2 }, BIG, { dtype = "uint8" })
+      end,
+    } do
+      assert.is_truthy(support.message_of(make):find(expected, 1, true), expected)
+    end
     assert.equals(2 ^ 53, flow.tensor(BIG, { dtype = "float64" }):item())
   end)
 

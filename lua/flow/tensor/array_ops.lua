@@ -223,7 +223,7 @@ return function(ops, define, axis_from, gather)
     local list, dims, dtype = { x }, tensor.raw_shape(x), native.dtype(x.dtype)
     local function border(width)
       dims[axis] = width
-      return ops.full_raw(x, dims, value, dtype)
+      return ops.full_raw(x, dims, value, dtype, "flow.pad")
     end
     if pair[1] > 0 then table.insert(list, 1, border(pair[1])) end
     if pair[2] > 0 then list[#list + 1] = border(pair[2]) end

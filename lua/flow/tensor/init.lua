@@ -121,11 +121,20 @@ local function new(dtype, shape, device)
 end
 tensor.new = new
 
+-- Raises if dtype is one of integers that do not hold a user's number.
+function tensor.check_holds(dtype, value, what)
+  if dtype < C.FLOW_INT8 or dtype > C.FLOW_INT64 then return end
+  require("flow.tensor.values.integer_range").check(dtype, value, what or "flow.full")
+end
+local check_holds = tensor.check_holds
+
 -- Sets all elements to a number, a boolean or a 64-bit integer.
 local function fill(t, value, what)
   if type(value) == "boolean" then value = value and 1 or 0 end
-  if integers.is(value) and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then integers.fill(t.p, value, what or "flow.full")
-  else check(C.flow_tensor_fill(t.p, tonumber(value))) end
+  local dtype = C.flow_tensor_dtype(t.p)
+  if integers.is(value) and dtype == C.FLOW_INT64 then return integers.fill(t.p, value, what or "flow.full") or t end
+  check_holds(dtype, value, what)
+  check(C.flow_tensor_fill(t.p, tonumber(value)))
   return t
 end
 tensor.fill = fill
@@ -189,21 +198,24 @@ function tensor.eye(n, m, k, options)
   return t
 end
 
--- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
--- integers.
+-- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; of whole numbers int32 if it holds all, else
+-- int64, as of 64-bit integers.
 takes "start: numeric, stop?: numeric, step?: numeric, { dtype?; device? }"
 function tensor.arange(start, stop, step, options)
-  local exact
+  local exact, dtype
   start, stop, step, exact = integers.range("flow.arange", start, stop, step or 1)
   if exact then
-    native.try(C.flow_tensor_arange_integers, wanted_dtype(options, "int64"), start, stop, step, one)
+    dtype = wanted_dtype(options, "int64")
+    native.try(C.flow_tensor_arange_integers, dtype, start, stop, step, one)
   else
     local count = math.max(0, math.ceil((stop - start) / step))
     if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
-    local dtype = wanted_dtype(options, (start % 1 + stop % 1 + step % 1 == 0) and "int32" or "float32")
+    dtype = require("flow.tensor.values.integer_range").dtype_of(options.dtype, start, stop, step, count)
     native.try(C.flow_tensor_arange, dtype, start, step, count, one)
   end
-  return placed(native.tensor(one[0]), options)
+  local t = native.tensor(one[0])
+  for _, i in ipairs(t.size > 0 and { 0, t.size - 1 } or {}) do check_holds(dtype, start + i * step, "flow.arange") end
+  return placed(t, options)
 end
 
 local function number_of(value)
@@ -217,20 +229,7 @@ takes [[start: scalar|list, stop: scalar|list, num: whole = 50, { endpoint: bool
   axis: integer = 1; device? }]]
 function tensor.linspace(start, stop, num, options)
   check_dims("flow.linspace", { num })
-  start, stop = number_of(start), number_of(stop)
-  if type(start) ~= "number" or type(stop) ~= "number" then
-    return require("flow.tensor.composed.spaces").linspace(start, stop, num, options)
-  end
-  local gaps = options.endpoint == false and num or num - 1
-  local step = gaps > 0 and (stop - start) / gaps or 0
-  native.try(C.flow_tensor_arange, wanted_dtype(options, "float32"), start, step, num, one)
-  local t = native.tensor(one[0])
-  if gaps > 0 and options.endpoint ~= false then      -- exactly stop, whatever the sum of the steps is rounded to
-    check(C.flow_tensor_view_at(t.p, num - 1, one))
-    fill(native.tensor(one[0]), stop):close()
-  end
-  if options.retstep then return placed(t, options), step end
-  return placed(t, options)
+  return require("flow.tensor.composed.spaces").linspace(number_of(start), number_of(stop), num, options, placed)
 end
 
 ---- Lua values to tensors ---------------------------------------------------------------------------------------------------
@@ -299,7 +298,7 @@ function tensor.tensor(value, options)
       return tensor.to_device(value, number)
     end
     if integers.is(value) then return fill(new_by(options, "int64", {}), value, "flow.tensor") end
-    local dtype, shape, memory, unsigned = require("flow.tensor.cdata_arrays").describe(value)
+    local dtype, shape, memory, unsigned = require("flow.tensor.values.cdata_arrays").describe(value)
     if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
     local dims, rank = native.dims(shape)
     check(C.flow_tensor_borrow(memory, native.dtype(dtype), rank, dims, one))
@@ -319,16 +318,19 @@ function tensor.tensor(value, options)
   if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end
   local shape, leaf = shape_of(value)
   if type(leaf) == "string" then return require("flow.tensor.strings").made(value, options) end
-  if is_tensor(leaf) then return placed(require "flow.tensor.composed.packed" (value, options.dtype), options) end
+  if is_tensor(leaf) then return placed(require "flow.tensor.values.packed" (value, options.dtype), options) end
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
   local values = { numbers = native.array("double", count), exact = {}, fractions = false }
   flatten(value, shape, 1, values, 0, {})
-  if values.tensors then return placed(require "flow.tensor.composed.packed" (value, options.dtype), options) end
+  if values.tensors then return placed(require "flow.tensor.values.packed" (value, options.dtype), options) end
   local exact = next(values.exact) ~= nil
   local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or exact and not values.fractions and "int64" or "float32"), shape)
-  check(C.flow_tensor_write(t.p, values.numbers, count))
-  if exact and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then
+  local dtype = C.flow_tensor_dtype(t.p)
+  local numbers = values.numbers
+  if options.dtype then require("flow.tensor.values.integer_range").check_all(dtype, numbers, count, values.exact, "flow.tensor") end
+  check(C.flow_tensor_write(t.p, numbers, count))
+  if exact and dtype == C.FLOW_INT64 then
     local all = integers.read(t.p)
     for i, integer in pairs(values.exact) do all[i] = integers.of(integer, "flow.tensor") end
     integers.write(t.p, all)

@@ -45,7 +45,7 @@ function tensor.frombuffer(memory, shape, dtype, offset)
   shape = tensor.check_dims("flow.frombuffer", shape)
   local number = native.dtype(dtype)
   local dims, rank = native.dims(shape)
-  local own = text and #memory or select(2, require("flow.tensor.cdata_arrays").describe(memory)) and native.sizeof(memory)
+  local own = text and #memory or select(2, require("flow.tensor.values.cdata_arrays").describe(memory)) and native.sizeof(memory)
   if own then
     local wanted = C.flow_dtype_size(number)
     for i = 1, rank do wanted = wanted * shape[i] end

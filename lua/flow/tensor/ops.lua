@@ -445,9 +445,10 @@ local function constant(t)
   return native.tensor(one[0])
 end
 
--- A tensor of x's kind, traced or not, in a raw shape; without x traced.
-function ops.full_raw(x, shape, value, dtype)
+-- A tensor of x's kind, traced or not, in a raw shape; without x traced. what: the caller, as messages name it.
+function ops.full_raw(x, shape, value, dtype, what)
   if type(value) == "boolean" then value = value and 1 or 0 end
+  tensor.check_holds(dtype, value, what)
   if x == nil or tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
   return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
 end
@@ -460,7 +461,7 @@ local function full_like(x, value, options, what)
   if type(value) ~= "number" and not native.is_int64(value) then
     raise("%s: the value is a number, got %s", what, errors.describe(value))
   end
-  return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
+  return ops.full_raw(x, tensor.raw_shape(x), value, dtype, what)
 end
 takes "x, { dtype?; }"
 define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")

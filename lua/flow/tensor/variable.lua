@@ -64,6 +64,17 @@ local function is_callable(value)
   return type(value) == "function" or of_value and of_value.__call ~= nil
 end
 
+-- What is assigned to a variable of a dtype, as a tensor. Numbers that the dtype does not hold are errors; those of lists, and a number
+-- that a new variable begins with, are not rounded to another dtype. add: the sum is converted, so fractions beside integers count until
+-- then.
+local function operand(value, dtype, what, add)
+  if type(value) == "table" and not getmetatable(value) then
+    return tensor.tensor(value, { dtype = add and not dtype:find "float" and "float64" or dtype })
+  end
+  if dtype and (type(value) == "number" or native.is_int64(value)) then tensor.check_holds(native.dtype(dtype), value, what) end
+  return ops.operand(value, dtype, what)
+end
+
 -- value: also a function or an initializer, which makes the value of `shape`.
 signature.takes "value?, { name: string = 'Variable', trainable: boolean = true, dtype?, shape?, sync = 'MIRRORED' }"
 function variable.Variable(value, options)
@@ -75,7 +86,7 @@ function variable.Variable(value, options)
   elseif type(value) == "function" then value = errors.of_library("flow.Variable", value) end
   local sync = SYNC[options.sync]
   if not sync then raise("flow.Variable: sync is MIRRORED, MEAN_ON_READ or SUM_ON_READ, got %s", errors.describe(options.sync)) end
-  local initial = ops.operand(value, nil, "flow.Variable")
+  local initial = operand(value, options.dtype, "flow.Variable")
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
@@ -149,9 +160,9 @@ local function write(self, value, add)
   return self
 end
 
-function Variable:assign(value) return write(self, ops.operand(value, self.dtype, "assign()")) end
-function Variable:assign_add(value) return write(self, ops.operand(value, self.dtype, "assign_add()"), true) end
-function Variable:assign_sub(value) return write(self, -ops.operand(value, self.dtype, "assign_sub()"), true) end
+function Variable:assign(value) return write(self, operand(value, self.dtype, "assign()")) end
+function Variable:assign_add(value) return write(self, operand(value, self.dtype, "assign_add()", true), true) end
+function Variable:assign_sub(value) return write(self, -operand(value, self.dtype, "assign_sub()", true), true) end
 
 local fields = {}
 

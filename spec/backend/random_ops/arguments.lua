@@ -109,15 +109,18 @@ function arguments.array_of(t)
   return list
 end
 
---- Elements that every dtype holds exactly. low, high: of floats and signed integers.
+-- What the small integers hold at most.
+local LEAST, MOST = { int8 = -128, uint8 = 0 }, { int8 = 127, uint8 = 255 }
+
+--- Elements that the dtype holds exactly. low, high: of floats and of integers as far as the dtype goes.
 local function values(s, shape, dtype, low, high, finite)
-  low, high = low or -4, high or 4
+  low, high = math.max(low or -4, LEAST[dtype] or -math.huge), math.min(high or 4, MOST[dtype] or math.huge)
   local special = is_float(dtype) and low < 0 and not finite and s.maybe(0.05)
   return arrays.build(shape, function()
     if dtype == "bool" then return s.draw(0, 1) end
     if special and s.maybe(0.2) then return s.pick { 0 / 0, 1 / 0, -1 / 0 } end
     if is_float(dtype) then return s.draw(math.ceil(low * 4), math.floor(high * 4)) / 4 end
-    return s.draw(dtype == "uint8" and math.max(low, 0) or math.ceil(low), math.floor(high))
+    return s.draw(math.ceil(low), math.floor(high))
   end)
 end
 

@@ -1,6 +1,7 @@
 -- spaces.lua: numbers in a row between two ends: the same distance, or the same factor, from each to the next. The ends are numbers or
 -- tensors; between tensors with axes the numbers stand along a new axis.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
@@ -8,9 +9,29 @@ local tools = require "flow.tensor.composed.tools"
 local ops = tools.ops
 local spaces = {}
 
--- `num` values between tensors start and stop, which broadcast, along a new axis options.axis; options.endpoint = false leaves stop out.
--- Returns them, of options.dtype or that of the difference (at least float32), and with options.retstep the step.
-function spaces.linspace(start, stop, num, options)
+local C, check = native.C, native.check
+local one = native.out("flow_tensor")
+
+-- `num` values from number start to number stop, float32 unless options.dtype says otherwise. placed(t, options): t on options.device.
+local function of_numbers(start, stop, num, options, placed)
+  local dtype = native.dtype(options.dtype or "float32")
+  for _, number in ipairs { start, stop } do tensor.check_holds(dtype, number, "flow.linspace") end
+  local gaps = options.endpoint == false and num or num - 1
+  local step = gaps > 0 and (stop - start) / gaps or 0
+  native.try(C.flow_tensor_arange, dtype, start, step, num, one)
+  local t = native.tensor(one[0])
+  if gaps > 0 and options.endpoint ~= false then      -- exactly stop, whatever the sum of the steps is rounded to
+    check(C.flow_tensor_view_at(t.p, num - 1, one))
+    tensor.fill(native.tensor(one[0]), stop):close()
+  end
+  if options.retstep then return placed(t, options), step end
+  return placed(t, options)
+end
+
+-- `num` values between start and stop. Of tensors, which broadcast, they stand along a new axis options.axis; options.endpoint = false
+-- leaves stop out. Returns them, of options.dtype or that of the difference (at least float32), and with options.retstep the step.
+function spaces.linspace(start, stop, num, options, placed)
+  if type(start) == "number" and type(stop) == "number" then return of_numbers(start, stop, num, options, placed) end
   start, stop = tools.pair(start, stop, "linspace", true)
   local dtype = options.dtype or start.dtype
   start, stop = start:to "float64", stop:to "float64"
