@@ -19,7 +19,7 @@
 /* A tensor, or, where that is NULL, a number. */
 typedef struct term { flow_tensor *tensor; double number; } term;
 
-enum { MOST_NAMES = 8, MOST_ARGUMENTS = 3, NAME_BYTES = 32 };
+enum { MOST_NAMES = 12, MOST_ARGUMENTS = 3, NAME_BYTES = 32 };
 
 /* A formula while it is read: it is computed on the way, so that there is no tree. names: x, y, a and b, then its own definitions. */
 typedef struct reader {
@@ -264,9 +264,10 @@ static const flow_operation records[] = {
                   "(larger + log1p(exp(-distance))) * (1 / log(2))"),
   TWO(Hypot, "p = abs(a); q = abs(b); larger = maximum(p, q); safe = where(eq(larger, 0), 1, larger);"
              "where(eq(larger, inf), larger, safe * sqrt(1 + square(minimum(p, q) / safe)) * as(gt(larger, 0), a))"),
-  TWO(Arctan2, "steep = gt(abs(a), abs(b)); below = where(steep, a, b);"
-               "angle = arctan(where(steep, b, a) / where(eq(below, 0), 1, below)); half = where(signbit(a), -pi, pi);"
-               "where(steep, half * 0.5 - angle, angle + where(signbit(b), half, 0))"),
+  TWO(Arctan2, "both = eq(minimum(abs(a), abs(b)), inf); p = where(both, sign(a), a); q = where(both, sign(b), b);"
+               "steep = gt(abs(p), abs(q)); below = where(steep, p, q);"
+               "angle = arctan(where(steep, q, p) / where(eq(below, 0), 1, below)); half = where(signbit(p), -pi, pi);"
+               "where(steep, half * 0.5 - angle, angle + where(signbit(q), half, 0))"),
   TWO(Fmod, "rest = mod(abs(x), abs(y)); where(lt(x, 0), -rest, rest)"),
   TWO(Fmax, "where(isnan(x), y, where(isnan(y), x, maximum(x, y)))"),
   TWO(Fmin, "where(isnan(x), y, where(isnan(y), x, minimum(x, y)))"),

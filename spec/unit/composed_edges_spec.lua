@@ -111,3 +111,33 @@ describe("svd", function()
     assert.same({ { 1, 0 }, { 0, 1 } }, u:totable())      -- numpy.linalg.svd
   end)
 end)
+
+describe("infinity and NaN", function()
+  local inf = math.huge
+
+  it("have the angles of C's atan2, also in a model from a file", function()
+    local y = flow.tensor { { inf }, { inf }, { -inf }, { -inf }, { 1 }, { inf } }
+    local x = flow.tensor { { inf }, { -inf }, { inf }, { -inf }, { inf }, { 1 } }
+    local expected = { 0.25, 0.75, -0.25, -0.75, 0, 0.5 }
+    local a, b = flow.Input { 1 }, flow.Input { 1 }
+    local path = support.folder() .. "/angles.keras"
+    flow.Model({ inputs = { a, b }, outputs = flow.arctan2(a, b) }):save(path)
+    for _, angles in ipairs { flow.arctan2(y, x), flow.load_model(path):predict({ y, x }, { verbose = 0 }) } do
+      for i, angle in ipairs(expected) do assert.near(angle, angles[{ i, 1 }]:item() / math.pi, 1e-6) end
+    end
+  end)
+
+  it("have their places in sorted sequences, NaN behind all numbers, as sort has it", function()
+    local sequence, values = flow.tensor { -inf, 0, inf, NAN, NAN }, flow.tensor { NAN, inf, -inf, 0 }
+    assert.same({ 4, 3, 1, 2 }, flow.searchsorted(sequence, values):totable())
+    assert.same({ 6, 4, 2, 3 }, flow.searchsorted(sequence, values, "right"):totable())
+    assert.same({ 3, 3, 1, 2 }, flow.digitize(values, flow.tensor { -inf, 0, inf }):totable())
+    assert.same({ 4, 4 }, flow.searchsorted(flow.tensor { 1, 2, 3 }, flow.tensor { NAN, NAN }):totable())
+  end)
+
+  it("compare float64 edges as float64", function()
+    local x = flow.tensor({ 0.1 - 1e-12, 0.1 }, { dtype = "float64" })
+    assert.same({ 0, 1 }, flow.digitize(x, flow.tensor({ 0.1 }, { dtype = "float64" })):totable())
+    assert.same({ 0 }, flow.digitize(flow.tensor { 0 }, flow.tensor({ 1e-50 }, { dtype = "float64" })):totable())
+  end)
+end)

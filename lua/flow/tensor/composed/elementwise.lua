@@ -54,8 +54,11 @@ of_pairs(function(a, b) return a * ops.pow(ops.full_like(a, 2), b) end, "ldexp")
 
 of_floats(function(x) return ops.arctan(x * ops.rsqrt((1 - x) * (1 + x))) end, "arcsin")
 of_floats(function(x) return ops.arctan(ops.sqrt((1 - x) / (1 + x))) * 2 end, "arccos")
--- The angle of (x, y): of the quotient that is at most 1, turned into its quadrant.
+-- The angle of (x, y): of the quotient that is at most 1, turned into its quadrant. If both are infinite, the quotient is that of their
+-- signs.
 of_pairs(function(y, x)
+  local both = ops.eq(ops.minimum(ops.abs(y), ops.abs(x)), math.huge)
+  y, x = ops.where(both, ops.sign(y), y), ops.where(both, ops.sign(x), x)
   local steep = ops.gt(ops.abs(y), ops.abs(x))
   local above, below = ops.where(steep, x, y), ops.where(steep, y, x)
   local angle = ops.arctan(above / ops.where(ops.eq(below, 0), 1, below))

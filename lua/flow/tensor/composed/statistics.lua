@@ -232,9 +232,10 @@ define(function(x, axis, options) return ops.cumprod(cleaned(x, 1, "nancumprod")
 ---- places in order --------------------------------------------------------------------------------
 
 -- How many elements of a sorted sequence are below each value (or, or_equal, not above it): from none on the count grows by 2^k, ..., 2, 1
--- wherever the element that would be the last of them is below, too.
+-- wherever the element that would be the last of them is below, too. NaN is above all numbers, as sort has it.
 local function count_below(sequence, values, or_equal)
   local n = tools.length(sequence, 1, "searchsorted")
+  local is_nan = tools.is_float(values) and ops.isnan(values)
   local count, most, step = ops.zeros_like(values, { dtype = "int32" }), 0, 1
   while 2 * step <= n do step = 2 * step end
   while step >= 1 and n > 0 do
@@ -243,6 +244,7 @@ local function count_below(sequence, values, or_equal)
     local within = most > n and ops.le(next_count, n)
     local last = tools.gather(sequence, (within and ops.minimum(next_count, n) or next_count) - 1)
     local below = ops[or_equal and "le" or "lt"](last, values)
+    if is_nan then below = ops.logical_or(below, or_equal and is_nan or ops.logical_and(is_nan, ops.eq(last, last))) end
     count = ops.where(within and ops.logical_and(below, within) or below, next_count, count)
     step = step / 2
   end
@@ -261,7 +263,7 @@ end, "searchsorted")
 define(function(x, bins)
   x = operand(x, "digitize")
   bins = operand(bins, "digitize", x.dtype)
-  return count_below(bins:to(bins.dtype == x.dtype and x.dtype or "float32"), x:to(bins.dtype == x.dtype and x.dtype or "float32"), true)
+  return count_below(bins, x, true)
 end, "digitize")
 
 -- How often each number from 0 occurs along the last axis, or the sum of its weights; at least minlength counts.
