@@ -2,6 +2,8 @@
 #ifndef FLOW_CPU_INDEX_H
 #define FLOW_CPU_INDEX_H
 
+#include <string.h>
+
 #include "base/status.h"
 #include "kernels.h"
 #include "tensor/tensor.h"
@@ -15,13 +17,14 @@ static inline double index_value(const flow_operand *operand, int64_t i)
 }
 
 /* Element i, of which a row of the batch has `per_row`, is not from 0 to size - 1. The message counts rows from 1, as users do, the field
- * FLOW_ERROR_ROW from 0, as fields for C callers do; both in the whole batch. what: "index" or "label". */
+ * FLOW_ERROR_ROW from 0, as fields for C callers do; both in the whole batch. what: "index" or "label". A script may have written
+ * an index as a position, which counts from 1, so the message says that this one counts from 0. */
 static inline flow_status fail_index(const flow_call *call, const char *what, const flow_operand *operand, int64_t i, int64_t per_row,
                                      int64_t size)
 {
   int64_t row = call->first_row + i / per_row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "%s %.15g of row %lld is outside 0..%lld", what, index_value(operand, i), (long long)row + 1,
-            (long long)(size - 1));
+  flow_fail(FLOW_INVALID_ARGUMENT, "%s %.15g of row %lld is outside 0..%lld%s", what, index_value(operand, i), (long long)row + 1,
+            (long long)(size - 1), strcmp(what, "index") == 0 ? ", counted from 0" : "");
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }
 

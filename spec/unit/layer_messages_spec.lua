@@ -62,7 +62,7 @@ describe("layers refuse", function()
     local model = flow.Sequential { layers.Input { 2 }, layers.Embedding(3, 2), layers.Flatten(), layers.Dense(1) }
     model:compile { loss = "mse" }
     local x = flow.tensor { { 0, 1 }, { 1, 2 }, { 2, 2 }, { 0, 7 } }
-    assert.equal('Sequential "sequential": index 7 of row 2 is outside 0..2 (sample 4 of the data, counted from 1)',
+    assert.equal('Sequential "sequential": index 7 of row 2 is outside 0..2, counted from 0 (sample 4 of the data, counted from 1)',
       problem_of(function() model:fit(x, flow.zeros { 4, 1 }, { batch_size = 2, shuffle = false, verbose = 0 }) end))
     model:fit(x[{ { 1, 3 } }], flow.zeros { 3, 1 }, { verbose = 0 })
   end)

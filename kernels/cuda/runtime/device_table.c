@@ -73,9 +73,9 @@ flow_status flow_cuda_raise(const flow_device_fault *fault)
   }
   char when[64] = "";
   if (fault->step > 0) snprintf(when, sizeof when, ", step %lld", (long long)fault->step);
-  flow_status status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %lld in row %lld is outside 0..%lld%s", flow_cuda_op_name(fault->op),
+  flow_status status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %lld in row %lld is outside 0..%lld%s%s", flow_cuda_op_name(fault->op),
                                  fault->kind == FAULT_LABEL ? "label" : "index", (long long)fault->value, (long long)fault->row + 1,
-                                 (long long)fault->bound - 1, when);
+                                 (long long)fault->bound - 1, fault->kind == FAULT_LABEL ? "" : ", counted from 0", when);
   flow_fail_field(status, FLOW_ERROR_ROW, (double)fault->row);
   if (fault->kind == FAULT_LABEL) flow_fail_field(status, FLOW_ERROR_LABEL, (double)fault->value);
   if (fault->step > 0) flow_fail_field(status, FLOW_ERROR_STEP, (double)fault->step);
