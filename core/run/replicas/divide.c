@@ -3,7 +3,8 @@
  *
  * The announcement is where differences between workers become errors with a sentence: other plans, other steps, other rows. Without it
  * they would add up numbers of different meaning, or wait for each other for ever. It is also how an interrupt ends several workers at
- * the same step: the one that has it says so with its next run, and then all see stop_agreed and run nothing. */
+ * the same step: the one that has it says so with its next run, and then all see stop_agreed and run nothing. Variables that a script has
+ * changed on one of them alone are found there, too (changes.c). */
 #include "run/replicas/replica_set.h"
 
 #include <stdio.h>
@@ -44,18 +45,26 @@ static const char *difference(const flow_run_announcement *own, const flow_run_a
 static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t *before)
 {
   flow_exchange *exchange = set->exchange;
-  flow_run_announcement own = { .rows = rows, .plan = set->plan_key, .step = set->run.given.step, .region = set->region.number,
-                            .shares_rows = set->shares_rows,
-                            .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
-                            .division = set->division, .rerecord = set->rerecord,
-                                .numbers = flow_plan_numbers(set->lead->plan, set->numbers, set->number_count) };
+  flow_run_announcement own = {
+    .rows = rows,
+    .plan = set->plan_key,
+    .step = set->run.given.step,
+    .region = set->region.number,
+    .shares_rows = set->shares_rows,
+    .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
+    .division = set->division,
+    .rerecord = set->rerecord != 0,
+    .numbers = flow_plan_numbers(set->lead->plan, set->numbers, set->number_count)
+  };
   if (exchange->workers > set->workers) {
     return flow_fail(FLOW_INVALID_STATE, "an instance that was made for %d workers cannot run with %d: make another one", set->workers,
                      exchange->workers);
   }
+  FLOW_TRY(flow_find_changes(set, &own.changes));
   if (exchange->progress) exchange->progress(exchange, own.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, set->announcements));
   int64_t total = 0;
+  int some_changed = 0, differ = 0;
   set->stop_agreed = 0;
   set->division = 0;
   set->region_agreed = own.region;
@@ -70,7 +79,10 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
     set->division = flow_mix(set->division, theirs->division);
     if (w < exchange->worker) *before += theirs->rows;
     set->stop_agreed |= theirs->stop_requested != 0;
+    some_changed |= theirs->changes != 0;
+    differ |= theirs->changes != own.changes;
   }
+  if (some_changed && !set->stop_agreed) FLOW_TRY(flow_settle_changes(set, differ));
   set->run.global_rows = own.shares_rows ? rows : total;
   if (own.shares_rows) *before = 0;
   set->announced = 1;

@@ -43,6 +43,7 @@ static void release_replicas(flow_replica_set *set)
   flow_free(set->numbers);
   set->numbers = NULL;
   set->number_count = 0;
+  flow_release_watched(set);
   flow_release_sums(set);
   flow_release_region(set);
   flow_free(set->unit_bounds);
@@ -158,6 +159,7 @@ static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
   set->unit_bounds = block;
   set->received = set->unit_bounds + exchange->workers + 1;
   FLOW_TRY(flow_plan_key(set->lead->plan, &set->plan_key, &set->numbers, &set->number_count));
+  FLOW_TRY(flow_watch_variables(set));
   FLOW_TRY(flow_stage_sums(set, exchange));
   set->exchange = exchange;
   set->workers = exchange->workers;

@@ -30,7 +30,8 @@ typedef struct flow_run_announcement {
   uint64_t plan, division;             /* as in flow_replica_set */
   int64_t  region;                     /* the number of its shared region */
   uint64_t numbers;                    /* tells the values of set->numbers apart */
-  int32_t  shares_rows, stop_requested, rerecord;
+  uint64_t changes;                    /* of flow_find_changes */
+  uint8_t shares_rows, stop_requested, rerecord;
 } flow_run_announcement;
 
 /* The sum of one COLLECTIVE segment over the workers. */
@@ -56,6 +57,8 @@ struct flow_replica_set {
   uint64_t        plan_key;            /* tells plans of different operations apart */
   int            *numbers;             /* [number_count]: values of the plan, scalar variables that all workers have alike: plan_key.c */
   int             number_count;
+  flow_variable **watched; /* [watched_count]: of the plan, borrowed, those that all workers have alike: changes.c */
+  int watched_count;
   int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
   int             stop_requested;      /* by this worker */
   int             stop_agreed;         /* by one of them, so that nothing runs */
@@ -105,6 +108,17 @@ flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows);
 flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *rows);
 /* The run is over: with a failure, which is this thread's last error, that the other workers may wait for. */
 void flow_replica_set_end_run(flow_replica_set *set, flow_status status);
+
+/* ---- changes.c ---- */
+
+/* Lists the variables that are to be equal on all workers. */
+flow_status flow_watch_variables(flow_replica_set *set);
+void flow_release_watched(flow_replica_set *set);
+/* *out: a hash of what this process has written into them between runs since the workers agreed; 0: nothing. */
+flow_status flow_find_changes(const flow_replica_set *set, uint64_t *out);
+/* All workers have said what flow_find_changes gave. differ: not all the same; then they compare all numbers, and it fails with a sentence
+ * if these differ, on all of them. */
+flow_status flow_settle_changes(flow_replica_set *set, int differ);
 
 /* ---- all_reduce.c ---- */
 

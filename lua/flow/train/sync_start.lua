@@ -1,11 +1,14 @@
 -- sync_start.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and start from the chief's values. So
 -- it is enough if the chief has loaded the model, and random numbers that a worker drew before make no difference.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
+local log = require "flow.log"
 local object = require "flow.object"
 local fit_position = require "flow.train.fit_position"
 local workers = require "flow.distribute.model_workers"
 
+local C, check = native.C, native.check
 local together = {}
 
 -- What must be equal on all workers, a line for each property: how a model is built, and, at the start, the options of its optimizer, which
@@ -56,6 +59,29 @@ function together.compare(model)
   if worker then worker:agree("model", describe_parts(model)) end
 end
 
+-- Hashes of the numbers that this process has, one for each variable.
+local function hashes_of(variables)
+  local handles, hashes = native.array("flow_variable *", #variables), native.array("uint64_t", #variables)
+  for i, v in ipairs(variables) do handles[i - 1] = v.handle end
+  check(C.flow_variables_hash(handles, #variables, -1, hashes))
+  native.keep(variables)
+  return hashes
+end
+
+-- Gives variables the numbers of the chief, or of the worker with the newest ones. A worker that had others says so: it is meant where the
+-- chief alone has loaded a model, and is not where this worker alone has.
+local function share(worker, variables)
+  local before = hashes_of(variables)
+  for _, v in ipairs(variables) do worker:broadcast_variable(v) end
+  local after, found, first = hashes_of(variables), 0, nil
+  for i, v in ipairs(variables) do
+    if before[i - 1] ~= after[i - 1] then found, first = found + 1, first or v.path end
+  end
+  if found == 0 then return end
+  log.info("fit: %s had other numbers than %s in %d of %d variables, such as %q; all workers begin with those of %s",
+    worker:name_of(worker.rank), worker:name_of(worker.speaker), found, #variables, first, worker:name_of(worker.speaker))
+end
+
 -- Called when a run is about to begin, with the options of fit. Makes the model's and the optimizer's variables if they are not there yet.
 function together.begin(run, options)
   local model = run.model
@@ -64,10 +90,11 @@ function together.begin(run, options)
   fit_position.prepare(run)
   worker:agree("model", describe_model(model))
   worker:agree("way to fit", describe_run(run, options))
-  for _, v in ipairs(model.weights) do worker:broadcast_variable(v) end
+  local variables = { unpack(model.weights) }
   for _, optimizer in ipairs(model:_optimizers()) do
-    for _, v in ipairs(optimizer.variables) do worker:broadcast_variable(v) end
+    for _, v in ipairs(optimizer.variables) do variables[#variables + 1] = v end
   end
+  share(worker, variables)
 end
 
 return together
