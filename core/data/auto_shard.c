@@ -1,7 +1,8 @@
 /* auto_shard.c: the part of a pipeline that one of several workers runs, by the dataset's auto_shard_policy, as tf.data rewrites it
  * (tensorflow/core/grappler/optimizers/data/auto_shard.cc):
  *
- *   FILE  each worker reads every count-th file; whatever comes after the reader is kept. There must be a file for each worker.
+ *   FILE  each worker reads every count-th file; whatever comes after the reader is kept. There must be a file for each worker. Where
+ *         interleave opens the files, they are what its input gives, before that is shuffled.
  *   DATA  each worker computes everything and keeps every count-th element; before prefetches and options at the end
  *   AUTO  FILE, or DATA where the pipeline reads no files by itself, or fewer than there are workers (TensorFlow refuses the latter, though
  *         its guide to distributed input promises DATA)
@@ -33,6 +34,7 @@ static flow_status make_again(flow_dataset *stage, flow_dataset *const *inputs, 
   copy->options = stage->options;
   copy->cardinality = stage->cardinality >= 0 ? FLOW_UNKNOWN : stage->cardinality;
   copy->calls_back |= stage->calls_back;
+  copy->opens_files = stage->opens_files;
   copy->any_random |= stage->any_random;
   copy->random = stage->random;
   memcpy(copy->seed, stage->seed, sizeof copy->seed);
@@ -57,12 +59,32 @@ static flow_status rewrite_inputs(flow_dataset *stage, rewrite one, int64_t coun
   return status;
 }
 
+int flow_dataset_reads_files(const flow_dataset *dataset)
+{
+  int reads = dataset->class->shard_files || dataset->opens_files;
+  for (int i = 0; i < dataset->input_count; i++) reads |= flow_dataset_reads_files(dataset->inputs[i]);
+  return reads;
+}
+
+/* Every count-th element, each of which stands for a file. All workers must have the same order, which a shuffle without a seed of its own
+ * need not have; so the shard goes in front of it. */
+static flow_status by_element(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
+{
+  *out = NULL;
+  if (dataset->class->reorders) return rewrite_inputs(dataset, by_element, count, index, out);
+  if (dataset->cardinality >= 0 && dataset->cardinality < count)
+    return flow_fail(FLOW_NOT_FOUND, "interleave opens %lld file%s, not enough for %lld workers", (long long)dataset->cardinality,
+                     dataset->cardinality == 1 ? "" : "s", (long long)count);
+  return flow_dataset_shard(dataset, (double)count, (double)index, out);
+}
+
 /* Goes down to the reader and takes its share of files there. FLOW_NOT_FOUND where the pipeline does not begin with files, or has fewer
  * than there are workers: AUTO then goes another way, FILE fails. */
 static flow_status by_file(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {
   *out = NULL;
   if (dataset->class->shard_files) return dataset->class->shard_files(dataset, count, index, out);
+  if (dataset->opens_files) return rewrite_inputs(dataset, by_element, count, index, out);
   if (dataset->input_count > 0) return rewrite_inputs(dataset, by_file, count, index, out);
   return flow_fail(FLOW_NOT_FOUND, "the pipeline begins with %s, which reads no list of files", dataset->class->name);
 }

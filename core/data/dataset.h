@@ -57,6 +57,7 @@ struct flow_dataset {
   flow_dataset      *original;           /* a copy over other inputs (auto_shard.c): whose parameters it shares; a reference */
   int                is_hint;            /* a shard whose numbers a distributed run puts in */
   int                shard_hint;         /* it or an input is such a shard */
+  int opens_files;                       /* it makes a data set that reads files of each element: interleave (auto_shard.c) */
   int                calls_back;         /* it or an input needs answers from Lua (generator.c) */
   int                stage_count;        /* itself and the stages of its inputs, at most FLOW_MAX_STAGES */
   uint64_t           identity;           /* of classes and parameters: equal pipelines have equal ones */
@@ -89,6 +90,7 @@ struct flow_dataset_class {
   /* FLOW_NOT_FOUND: there is no file for each worker. */
   flow_status (*shard_files)(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out);
   int         passes_on;                             /* its elements are those of its one input, the same tensors */
+  int reorders;                                      /* these in another order, and nothing else */
   int         keeps_elements;                        /* gives the same values at the same address in every pass, as long as it lives */
   int         ends_pipeline;                         /* comes after the shard of a worker: prefetch, options */
 };
@@ -117,6 +119,8 @@ static inline uint64_t flow_number_bits(double number)
   memcpy(&bits, &number, sizeof bits);
   return bits;
 }
+/* Whether it or an input reads files by a class that has shard_files. auto_shard.c */
+int flow_dataset_reads_files(const flow_dataset *dataset);
 /* Mixes a parameter that elements depend on into the dataset's identity. */
 void          flow_dataset_identify(flow_dataset *dataset, uint64_t parameter);
 /* Its cursors draw when they open: from this pair of seeds. */

@@ -146,8 +146,8 @@ static const flow_dataset_class class = {
   .skip = skip, .close = close,
 };
 
-/* like: a dataset with the signature that all inner ones have; its elements are not used. callback: the number of the question by which the
- * caller is asked for each inner dataset (flow_iterator_answer). */
+/* like: a dataset with the signature that all inner ones have; its elements are not used. If it reads files, the others do, too.
+ * callback: the number of the question by which the caller is asked for each inner dataset (flow_iterator_answer). */
 flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
                                     flow_dataset **out)
 {
@@ -169,6 +169,7 @@ flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_data
   if (input->cardinality > 0) self->base.cardinality = FLOW_UNKNOWN;
   self->base.spec = like->spec;
   self->base.batch_rows = like->batch_rows;
+  self->base.opens_files = flow_dataset_reads_files(like);
   flow_dataset_identify(*out, (uint64_t)places);
   flow_dataset_identify(*out, (uint64_t)length);
   return FLOW_OK;

@@ -252,6 +252,7 @@ static const flow_dataset_class class = {
   .name = "shuffle", .dataset_bytes = sizeof(shuffle), .cursor_bytes = sizeof(shuffle_cursor), .open = open, .next = next, .skip = skip,
   .close = close,
   .passes_on = 1,
+  .reorders = 1,
 };
 
 flow_status flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out)
