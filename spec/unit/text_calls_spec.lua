@@ -101,3 +101,43 @@ describe("layers written in Lua on strings", function()
     end))
   end)
 end)
+
+describe("ds:map on strings in batches", function()
+  local function rows_of(dataset)
+    local list = {}
+    for x in dataset:iter() do list[#list + 1] = x.shape[1] end
+    return list
+  end
+  local texts = {}
+  for i = 1, 38 do texts[i] = VOCABULARY[i % 6 + 1] end
+  local batches = flow.data.Dataset.from_tensor_slices { flow.tensor(texts), flow.ones { 38, 4 } }:batch(4)
+
+  it("has a smaller last batch where the function is called by Lua, too", function()
+    local lower = batches:map(function(text, numbers) return flow.strings.lower(text), numbers, flow.ones { 3 } end)
+    assert.equal("Dataset (string {None}, float32 {None, 4}, float32 {3})", tostring(lower))
+    assert.same({ 4, 4, 4, 4, 4, 4, 4, 4, 4, 2 }, rows_of(lower))
+  end)
+
+  it("calls models whose first layers take strings as steps of the pipeline", function()
+    local word, number = flow.Input({ 1 }, { dtype = "string", name = "word" }), flow.Input { 4 }
+    local stage = flow.Model { inputs = { word, number },
+                               outputs = { layers.StringLookup { vocabulary = VOCABULARY }(word), layers.Dense(2)(number) } }
+    local calls = 0
+    local mapped = batches:map(function(text, numbers)
+      calls = calls + 1
+      return unpack(stage { text, numbers })
+    end)
+    assert.same({ 4, 4, 4, 4, 4, 4, 4, 4, 4, 2 }, rows_of(mapped))
+    assert.is_true(calls < 5)      -- traced, not called for each batch
+    local ids, products = mapped:iter()()
+    local wanted = stage { { { texts[1] }, { texts[2] }, { texts[3] }, { texts[4] } }, flow.ones { 4, 4 } }
+    assert.same(wanted[1]:totable(), ids:totable())
+    assert.same(wanted[2]:totable(), products:totable())
+    local triple = flow.Input({ 3 }, { dtype = "string" })
+    local of_three = flow.Model(triple, layers.StringLookup { vocabulary = VOCABULARY }(triple))
+    local singles = flow.data.Dataset.from_tensor_slices(flow.tensor { { "ann", "bob", "cem" } })
+    assert.matches("call batch%(%) before map%(%)", support.message_of(function()
+      singles:map(function(text) return of_three(text) end)
+    end))
+  end)
+end)

@@ -61,16 +61,35 @@ local function join(what, specs, values, is_known)
   end
 end
 
--- What f gives of the first elements: specs, and the structure.
+-- Notes in `others`, { [result] = { [axis] = true } }, which sizes of an element's results are none of its components' sizes along the
+-- same axis that are not known.
+local function note_sizes(others, dataset, components, values)
+  local given = elements.specs_of_values(components)
+  for i, spec in ipairs(elements.specs_of_values(values)) do
+    others[i] = others[i] or {}
+    for axis, size in ipairs(spec.shape) do
+      local is_same = false
+      for k, known in ipairs(dataset._specs) do is_same = is_same or known.shape[axis] == -1 and given[k].shape[axis] == size end
+      if not is_same then others[i][axis] = true end
+    end
+  end
+end
+
+-- What f gives of the first elements: specs, and the structure. A size that always is that of a component, where the component's is not
+-- known, is not known, either: the last of the batches may be smaller.
 local function look(what, dataset, f)
-  local pass, specs, own = Iterator._open(dataset, true), nil, nil
+  local pass, specs, own, others = Iterator._open(dataset, true), nil, nil, {}
   for _ = 1, LOOKED_AT do
     local components = pass:_components()
     if not components then break end
     local values, found = results_of(what, dataset, f, components, own)
+    note_sizes(others, dataset, components, values)
     if specs then join(what, specs, values) else specs, own = elements.specs_of_values(values), found end
   end
   pass:close()
+  for i, spec in ipairs(specs or {}) do
+    for axis in ipairs(spec.shape) do spec.shape[axis] = others[i][axis] and spec.shape[axis] or -1 end
+  end
   if specs then return specs, own end
   -- There are no elements: the structure is learnt from empty texts and zeros, if the function takes them.
   local ok, values, found = pcall(results_of, what, dataset, f, elements.blank(dataset._specs))

@@ -151,9 +151,17 @@ local function values_of(model, given)
   return given
 end
 
--- A value for one Input in its dtype and with its axes; raises if it does not fit. Strings become tensors of strings.
+-- A value for one Input in its dtype and with its axes; raises if it does not fit. Strings become tensors of strings. What stands for a
+-- component of strings while ds:map is traced stays: the layers are steps of the pipeline then.
 local function fit(model, value, wanted)
   local what = ("%s: input \"%s\""):format(object.title(model), wanted.name)
+  if wanted.dtype == "string" and host_calls.is_text(value) then
+    local _, spec = host_calls.component(value)
+    if #spec.shape == #wanted.shape then return value end
+    if #spec.shape == #wanted.shape - 1 and wanted.shape[#wanted.shape] == 1 then return host_calls.column(value) end
+    raise("%s has shape %s, expected %s: call batch() before map()", what, symbolic.shape_text(spec.shape),
+      symbolic.shape_text(wanted.shape))
+  end
   if wanted.dtype == "string" then
     if not strings.are(value) then raise("%s takes strings, got %s", what, errors.describe(value)) end
     value = type(value) == "string" and strings.of({ value }, { 1 }) or strings.tensor(what, value)
