@@ -325,6 +325,18 @@ describe("what cannot be", function()
     assert.truthy(text:find(wanted, 1, true), text)
   end)
 
+  it("a traced step that takes the next element itself, of whose iterator it gets the values", function()
+    for _, taken in ipairs { "iterator()", "iterator:next()" } do
+      local path = coordinated("taken.lua", ([[
+        local numbers = flow.data.Dataset.from_tensor_slices { { a = flow.ones { 2 } }, flow.ones { 2 } }:batch(2):repeat_()
+        local iterator = coordinator:create_per_worker_dataset(numbers):iter()
+        local step = flow.fn(function(iterator) return %s end)
+        print("said " .. select(2, pcall(function() return coordinator:schedule(step, { iterator }):fetch() end)))]]):format(taken))
+      local text = support.run(BEGIN .. "launch --workers 1 --parameter-servers 1 --kill-after 1 " .. path)
+      assert.truthy(text:find("a flow.fn gets the values of the iterator's next element in its place", 1, true), text)
+    end
+  end)
+
   it("a cluster without parameter servers, or without workers", function()
     refused("unset TF_CONFIG", "flow = require 'flow' flow.distribute.ParameterServerStrategy()", "the cluster has no parameter server")
     refused([[export TF_CONFIG='{"cluster":{"ps":["127.0.0.1:2222"]},"task":{"type":"ps","index":0}}']],

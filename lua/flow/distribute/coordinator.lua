@@ -97,7 +97,8 @@ end
 
 -- What a flow.fn has failed with that takes elements from an iterator by itself, as TensorFlow's step functions do.
 local function explained(f, problem)
-  local asked = fn.is(f) and (problem:find("method 'next'", 1, true) or problem:find('"next"', 1, true))
+  local asked = fn.is(f) and (problem:find("method 'next'", 1, true) or problem:find('"next"', 1, true) or
+    problem:find("attempt to call", 1, true))
   return asked and problem .. " (a flow.fn gets the values of the iterator's next element in its place, function(x, y); a function without "
     .. "flow.fn gets the iterator)" or problem
 end
