@@ -5,26 +5,20 @@
  * both are stable. Where only the first of a line are asked for, those of 32 bits are selected. cumsum: floats are added in double, so that
  * each sum is rounded once. */
 #include <math.h>
+#include "axis_lines.h"
 #include "cpu/cost.h"
 #include "cpu/index.h"
 #include "cpu/vector.h"
 #include "tensor/tensor.h"
 
-/* The operand seen as {outer, n, inner}: `outer * inner` lines of n elements, which are `inner` elements apart. */
-typedef struct axis_lines { int64_t outer, n, inner; } axis_lines;
-
-/* The operand as {outer, n, inner} around the axis of the op, which may count from the end. */
-static axis_lines lines_along(const flow_call *call, const flow_operand *x)
+/* The operand along the axis in the attributes. */
+static flow_axis_lines lines_along(const flow_call *call, const flow_operand *x)
 {
-  int axis = call->attributes->along.axis < 0 ? call->attributes->along.axis + x->rank : call->attributes->along.axis;
-  axis_lines l = { 1, x->shape[axis], 1 };
-  for (int i = 0; i < axis; i++) l.outer *= x->shape[i];
-  for (int i = axis + 1; i < x->rank; i++) l.inner *= x->shape[i];
-  return l;
+  return flow_lines_along(x, call->attributes->along.axis);
 }
 
 /* The first element of a line of x, whose axis has n elements. */
-static const char *line_of(const flow_operand *x, const axis_lines *l, int64_t n, int64_t outer, int64_t inner)
+static const char *line_of(const flow_operand *x, const flow_axis_lines *l, int64_t n, int64_t outer, int64_t inner)
 {
   return (const char *)x->data + (outer * n * l->inner + inner) * flow_dtype_size(x->dtype);
 }
@@ -48,7 +42,7 @@ static size_t argsort_scratch(const flow_call *call)
 /* 8 operations for each comparison of an n log n sort, on one thread: the op has no parts. */
 static double argsort_cost(const flow_call *call)
 {
-  axis_lines l = lines_along(call, &call->inputs[0]);
+  flow_axis_lines l = lines_along(call, &call->inputs[0]);
   return (double)(l.outer * l.n * l.inner) * 8 * (1 + log2((double)(l.n > 0 ? l.n : 1)));
 }
 
@@ -285,7 +279,7 @@ static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, 
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *x = &call->inputs[0];
-  axis_lines l = lines_along(call, x);
+  flow_axis_lines l = lines_along(call, x);
   int64_t *y = call->outputs[0].data, size = flow_dtype_size(x->dtype), base = call->attributes->along.base;
   int64_t count = count_asked(call, l.n);
   int reverse = call->attributes->along.reverse;
@@ -331,34 +325,34 @@ static double cumsum_cost(const flow_call *call)
 
 /* Elements of a line in the order of the sum, T to T through SUM, four at a time: each is added to the sum of those before the four, so
  * that one addition in four has to wait for another. Integers wrap, as unsigned ones may. */
-#define CUMSUM(T, SUM)                                                                             \
-  static void cumsum_##T(const flow_call *call)                                                    \
-  {                                                                                                \
-    axis_lines l = lines_along(call, &call->inputs[0]);                                            \
-    int reverse = call->attributes->along.reverse, exclusive = call->attributes->along.exclusive;  \
-    int64_t step = reverse ? -l.inner : l.inner;                                                   \
-    for (int64_t outer = 0; outer < l.outer; outer++) {                                            \
-      for (int64_t inner = 0; inner < l.inner; inner++) {                                          \
-        int64_t at = (outer * l.n + (reverse ? l.n - 1 : 0)) * l.inner + inner, i = 0;             \
-        const T *x = (const T *)call->inputs[0].data + at;                                         \
-        T *y = (T *)call->outputs[0].data + at;                                                    \
-        SUM sum = 0;                                                                               \
-        for (; i + 4 <= l.n; i += 4, x += 4 * step, y += 4 * step) {                               \
-          SUM a = (SUM)x[0], b = a + (SUM)x[step], c = b + (SUM)x[2 * step];                       \
-          SUM d = b + ((SUM)x[2 * step] + (SUM)x[3 * step]);                                       \
-          y[0] = (T)(exclusive ? sum : sum + a);                                                   \
-          y[step] = (T)(sum + (exclusive ? a : b));                                                \
-          y[2 * step] = (T)(sum + (exclusive ? b : c));                                            \
-          y[3 * step] = (T)(sum + (exclusive ? c : d));                                            \
-          sum += d;                                                                                \
-        }                                                                                          \
-        for (; i < l.n; i++, x += step, y += step) {                                               \
-          SUM next = sum + (SUM)*x;                                                                \
-          *y = (T)(exclusive ? sum : next);                                                        \
-          sum = next;                                                                              \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+#define CUMSUM(T, SUM)                                                                            \
+  static void cumsum_##T(const flow_call *call)                                                   \
+  {                                                                                               \
+    flow_axis_lines l = lines_along(call, &call->inputs[0]);                                      \
+    int reverse = call->attributes->along.reverse, exclusive = call->attributes->along.exclusive; \
+    int64_t step = reverse ? -l.inner : l.inner;                                                  \
+    for (int64_t outer = 0; outer < l.outer; outer++) {                                           \
+      for (int64_t inner = 0; inner < l.inner; inner++) {                                         \
+        int64_t at = (outer * l.n + (reverse ? l.n - 1 : 0)) * l.inner + inner, i = 0;            \
+        const T *x = (const T *)call->inputs[0].data + at;                                        \
+        T *y = (T *)call->outputs[0].data + at;                                                   \
+        SUM sum = 0;                                                                              \
+        for (; i + 4 <= l.n; i += 4, x += 4 * step, y += 4 * step) {                              \
+          SUM a = (SUM)x[0], b = a + (SUM)x[step], c = b + (SUM)x[2 * step];                      \
+          SUM d = b + ((SUM)x[2 * step] + (SUM)x[3 * step]);                                      \
+          y[0] = (T)(exclusive ? sum : sum + a);                                                  \
+          y[step] = (T)(sum + (exclusive ? a : b));                                               \
+          y[2 * step] = (T)(sum + (exclusive ? b : c));                                           \
+          y[3 * step] = (T)(sum + (exclusive ? c : d));                                           \
+          sum += d;                                                                               \
+        }                                                                                         \
+        for (; i < l.n; i++, x += step, y += step) {                                              \
+          SUM next = sum + (SUM)*x;                                                               \
+          *y = (T)(exclusive ? sum : next);                                                       \
+          sum = next;                                                                             \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
 CUMSUM(float, double)
 CUMSUM(double, double)
@@ -397,7 +391,7 @@ static double take_along_cost(const flow_call *call)
  * usual one costs two comparisons. */
 #define EACH_INDEX(whole, action)                                                                           \
   const flow_operand *indices = &call->inputs[1];                                                           \
-  axis_lines l = lines_along(call, indices);                                                                \
+  flow_axis_lines l = lines_along(call, indices);                                                           \
   int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner, k = 0;                        \
   int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                         \
   const int64_t *packed = indices->dtype == FLOW_INT64 ? indices->data : NULL;                              \

@@ -4,23 +4,16 @@
  * last one and not short, across lines otherwise), plain (every dtype, in double). Sums are floats over RUN vectors, then double, so that a
  * million terms cost no digits. */
 #include <math.h>
+#include "axis_lines.h"
 #include "cpu/math.h"
 #include "cpu/network/strips.h"
 #include "cpu/outer_pieces.h"
 #include "tensor/tensor.h"
 
-/* The operand as {outer, n, inner}: lines of n elements, which are `inner` apart. */
-typedef struct lines { int64_t outer, n, inner; } lines;
-
-/* From the first input: all operands of these ops have one shape. axis.axis may count from the end. */
-static lines lines_of(const flow_call *call)
+/* Of the first input: all operands of these ops have one shape. */
+static flow_axis_lines lines_of(const flow_call *call)
 {
-  const flow_operand *x = &call->inputs[0];
-  int axis = call->attributes->axis.axis < 0 ? call->attributes->axis.axis + x->rank : call->attributes->axis.axis;
-  lines l = { 1, x->shape[axis], 1 };
-  for (int i = 0; i < axis; i++) l.outer *= x->shape[i];
-  for (int i = axis + 1; i < x->rank; i++) l.inner *= x->shape[i];
-  return l;
+  return flow_lines_along(&call->inputs[0], call->attributes->axis.axis);
 }
 
 /* The vector variant reads float32 as it lies in memory. */
@@ -141,7 +134,7 @@ static void run_few(const float *x, float *y, int64_t rows, int64_t n, strip_fun
 /* Along the last axis a line is a row; otherwise up to VL neighbouring lines are one strip, their elements side by side in memory. */
 static void run_lines(const flow_call *call, row_function row, strip_function strip)
 {
-  lines l = lines_of(call);
+  flow_axis_lines l = lines_of(call);
   const float *x = call->inputs[0].data;
   float *y = call->outputs[0].data;
   if (!y || l.n == 0) return;
@@ -175,7 +168,7 @@ static flow_status log_softmax_vector(const flow_call *call, int phase, int64_t 
 static flow_status softmax_gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
-  lines l = lines_of(call);
+  flow_axis_lines l = lines_of(call);
   const float *g = call->inputs[0].data, *y = call->inputs[1].data;
   float *dx = call->outputs[0].data;
   if (!dx) return FLOW_OK;
@@ -205,7 +198,7 @@ static size_t plain_scratch(const flow_call *call) { return 2 * (size_t)lines_of
 static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
-  lines l = lines_of(call);
+  flow_axis_lines l = lines_of(call);
   const flow_operand *x = &call->inputs[0], *out = &call->outputs[0];
   if (!out->data || l.n == 0) return FLOW_OK;
   double *a = call->scratch, *b = a + l.n;

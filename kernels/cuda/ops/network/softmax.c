@@ -1,4 +1,5 @@
 /* softmax.c: the ops softmax, log_softmax, softmax_gradient, sparse_cross_entropy and its gradient. */
+#include "axis_lines.h"
 #include "cuda/runtime/launch.h"
 #include "ops/op.h"
 
@@ -20,13 +21,21 @@ static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, 
 {
   (void)phase, (void)begin, (void)end;
   const flow_operand *x = &call->inputs[0], *y = &call->inputs[call->input_count - 1], *out = &call->outputs[0];
-  int axis = call->attributes->axis.axis < 0 ? call->attributes->axis.axis + x->rank : call->attributes->axis.axis;
-  softmax_arguments a = { .x = x->data, .y = y->data, .out = out->data, .n = x->shape[axis], .inner = 1, .lines = 1,
-                          .kind = call->op == FLOW_OP_softmax ? SOFTMAX : call->op == FLOW_OP_log_softmax ? LOG_SOFTMAX : SOFTMAX_GRADIENT,
-                          .x_dtype = x->dtype, .y_dtype = y->dtype, .out_dtype = out->dtype };
-  for (int i = 0; i < axis; i++) a.lines *= x->shape[i];
-  for (int i = axis + 1; i < x->rank; i++) a.inner *= x->shape[i];
-  a.lines *= a.inner;
+  flow_axis_lines l = flow_lines_along(x, call->attributes->axis.axis);
+  softmax_arguments a = {
+    .x = x->data,
+    .y = y->data,
+    .out = out->data,
+    .n = l.n,
+    .inner = l.inner,
+    .lines = l.count,
+    .kind = call->op == FLOW_OP_softmax       ? SOFTMAX
+            : call->op == FLOW_OP_log_softmax ? LOG_SOFTMAX
+                                              : SOFTMAX_GRADIENT,
+    .x_dtype = x->dtype,
+    .y_dtype = y->dtype,
+    .out_dtype = out->dtype
+  };
   if (!out->data || a.n == 0) return FLOW_OK;
   if (a.inner > 1) return flow_cuda_launch(call, of_lines[flow_cuda_way_of(call)], a.lines, &a, sizeof a);
   a.team = team_of(a.n);
