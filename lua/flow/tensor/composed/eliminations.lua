@@ -1,28 +1,13 @@
--- eliminations.lua: the factors of eager matrices and what follows from them, in doubles, where nothing records: a step of an op for each
--- column takes a hundred times as long. Used by linalg.lua, whose formulas of ops give the same for tapes and traces, but for rounding.
+-- eliminations.lua: factors of eager matrices (LU, Cholesky, QR), and the solutions that they give, computed in doubles. It is used when
+-- nothing is recorded: the ops of linalg.lua, which take one step for each column, are a hundred times slower. Both give the same numbers,
+-- except for rounding.
 
 local native = require "flow.ffi"
-local tensor = require "flow.tensor"
 local tools = require "flow.tensor.composed.tools"
 
 local eliminations = {}
 
--- Zeros as doubles in place of x's matrices, {..., trailing}, and their memory.
-local function result_of(x, trailing, drop)
-  local dims = tools.dims(x)
-  for _ = 1, drop or 2 do dims[#dims] = nil end
-  for _, n in ipairs(trailing) do dims[#dims + 1] = n end
-  local result = tensor.new(native.dtype "float64", dims)
-  return result, native.data(result)
-end
-
--- The matrices of x as doubles by rows, in one piece that may be written to, and their number.
-local function copies_of(x, m, n)
-  local data, elements = native.doubles(x)
-  local copy = native.array("double", math.max(elements, 1))
-  for i = 0, elements - 1 do copy[i] = data[i] end
-  return copy, m * n > 0 and elements / (m * n) or 0
-end
+local doubles_beside, copied_matrices = tools.doubles_beside, tools.copied_matrices
 
 ---- kernels: matrices by rows from `a` on ----------------------------------------------------------------------------------------
 
@@ -115,9 +100,9 @@ end
 
 -- What linalg.lua's eliminate gives of x {..., n, width}: the triangle with what stands beside it, and the sign of the swaps {..., 1, 1}.
 function eliminations.eliminate(x, n, width)
-  local a, count = copies_of(x, n, width)
-  local triangle, to = result_of(x, { n, width })
-  local signs, to_sign = result_of(x, { 1, 1 })
+  local a, count = copied_matrices(x, n, width)
+  local triangle, to = doubles_beside(x, { n, width })
+  local signs, to_sign = doubles_beside(x, { 1, 1 })
   for number = 0, count - 1 do
     local from = a + number * n * width
     to_sign[number] = eliminate(from, n, width)
@@ -130,9 +115,9 @@ end
 
 -- x {..., n, n} as L below the diagonal and U, and the pivots' positions from 1, {..., n}.
 function eliminations.lu_factor(x, n)
-  local a, count = copies_of(x, n, n)
-  local factors, to = result_of(x, { n, n })
-  local positions, to_position = result_of(x, { n })
+  local a, count = copied_matrices(x, n, n)
+  local factors, to = doubles_beside(x, { n, n })
+  local positions, to_position = doubles_beside(x, { n })
   local pivots = native.array("int32_t", math.max(n, 1))
   for number = 0, count - 1 do
     eliminate(a + number * n * n, n, n, pivots)
@@ -145,8 +130,8 @@ end
 -- x {..., n, k}: what solve(a) leaves beside the first n columns of matrices {n, n + k}.
 local function solution(beside, n, k, solve)
   local width = n + k
-  local a, count = copies_of(beside, n, width)
-  local x, to = result_of(beside, { n, k })
+  local a, count = copied_matrices(beside, n, width)
+  local x, to = doubles_beside(beside, { n, k })
   for number = 0, count - 1 do
     local from = a + number * n * width
     solve(from, width)
@@ -171,8 +156,8 @@ function eliminations.solve_triangle(beside, n, k, lower)
 end
 
 function eliminations.cholesky(x, n)
-  local a, count = copies_of(x, n, n)
-  local factor, to = result_of(x, { n, n })
+  local a, count = copied_matrices(x, n, n)
+  local factor, to = doubles_beside(x, { n, n })
   for number = 0, count - 1 do
     cholesky(a + number * n * n, n)
     for i = 0, n * n - 1 do to[number * n * n + i] = a[number * n * n + i] end
@@ -182,9 +167,9 @@ end
 
 -- Q {..., m, m} and R {..., m, n}.
 function eliminations.qr(x, m, n)
-  local a, count = copies_of(x, m, n)
-  local r, to_r = result_of(x, { m, n })
-  local q, to_q = result_of(x, { m, m })
+  local a, count = copied_matrices(x, m, n)
+  local r, to_r = doubles_beside(x, { m, n })
+  local q, to_q = doubles_beside(x, { m, m })
   local matrices = m > 0 and tonumber(q.size) / (m * m) or 0
   for number = 0, matrices - 1 do
     for i = 0, m - 1 do to_q[(number * m + i) * m + i] = 1 end

@@ -1,8 +1,8 @@
 -- linalg.lua: linear algebra over the last two axes of tensors, any number of matrices at once.
 --
--- Matrices are worked on a column at a time by ops, so that what is made of them is differentiated and traced like everything else; where
--- nothing records, the module eliminations computes the same in doubles. A singular value or an eigenvalue is found by rotations
--- (Jacobi), whose number depends on the values: of eager tensors only, with first derivatives.
+-- Matrices are processed column by column with ops, so that results can be differentiated and traced like everything else. When nothing is
+-- recorded, eliminations.lua computes the same in doubles. Singular values and eigenvalues are found by Jacobi's rotations (rotations.lua).
+-- The number of rotations depends on the values, so these functions take eager tensors only, and have first derivatives only.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
@@ -50,7 +50,7 @@ local function beside(a, b)
   return ops.concat({ a + tools.filled(a, more, 0), right }, -1), k
 end
 
--- x with a x = b, b {..., n, k}; a's other triangle is not read.
+-- Solves a x = b for a triangular a; b is {..., n, k}. The other triangle of a is not read.
 local function solve_triangle(a, b, lower, n)
   if tools.is_free(a) and tools.is_free(b) then
     local both, k = beside(a, b)
@@ -284,8 +284,8 @@ end
 define(function(x)
   local n
   x, n = matrices(x, "eigh", true)
-  local w, v = rotations.result_of(x, { n }), rotations.result_of(x, { n, n })
-  local to_w, to_v = native.data(w), native.data(v)
+  local w, to_w = tools.doubles_beside(x, { n })
+  local v, to_v = tools.doubles_beside(x, { n, n })
   rotations.each_matrix(x, n, n, "eigh", { { to = to_w, size = n }, { to = to_v, size = n * n } }, function(a, number)
     local values, vectors, order = rotations.symmetric_eigen(a, n)
     for j = 1, n do
@@ -305,8 +305,9 @@ end, "eigh")
 -- U, s and V^T of tall matrices. full: U {m, m}.
 local function tall_svd(x, m, n, full)
   local width = full and m or n
-  local u, s, vt = rotations.result_of(x, { m, width }), rotations.result_of(x, { n }), rotations.result_of(x, { n, n })
-  local to_u, to_s, to_v = native.data(u), native.data(s), native.data(vt)
+  local u, to_u = tools.doubles_beside(x, { m, width })
+  local s, to_s = tools.doubles_beside(x, { n })
+  local vt, to_v = tools.doubles_beside(x, { n, n })
   local all = { { to = to_u, size = m * width }, { to = to_s, size = n }, { to = to_v, size = n * n } }
   rotations.each_matrix(x, m, n, "svd", all, function(a, number)
     local sizes, v, order = rotations.columns_orthogonal(a, m, n)

@@ -10,14 +10,10 @@ local rotations = {}
 -- an element that is not finite, `results` ({ to = pointer, size = of one matrix } each) become NaN instead.
 function rotations.each_matrix(x, m, n, what, results, f)
   tensor.need_value(x, what .. "()")
-  local data, elements = native.doubles(x)
-  local count = m * n > 0 and elements / (m * n) or 0
+  local copies, count = tools.copied_matrices(x, m, n)
   for i = 0, count - 1 do
-    local a, finite = native.array("double", m * n), true
-    for k = 0, m * n - 1 do
-      a[k] = data[i * m * n + k]
-      finite = finite and a[k] - a[k] == 0
-    end
+    local a, finite = copies + i * m * n, true
+    for k = 0, m * n - 1 do finite = finite and a[k] - a[k] == 0 end
     if finite then f(a, i)
     else
       for _, result in ipairs(results) do
@@ -28,16 +24,9 @@ function rotations.each_matrix(x, m, n, what, results, f)
   return count
 end
 
-function rotations.result_of(x, trailing)
-  local dims = tools.dims(x)
-  dims[#dims], dims[#dims - 1] = nil, nil
-  for _, n in ipairs(trailing) do dims[#dims + 1] = n end
-  return tensor.new(native.dtype "float64", dims)
-end
-
 local MOST_SWEEPS, ENOUGH = 60, 1e-15
 
--- The angle's cosine and sine that make the element beside the diagonal of {{p, r}, {r, q}} zero.
+-- Cosine and sine of the angle that makes the element r of {{p, r}, {r, q}} zero.
 local function rotation(p, q, r)
   local zeta = (q - p) / (2 * r)
   local t = (zeta >= 0 and 1 or -1) / (math.abs(zeta) + math.sqrt(1 + zeta * zeta))
@@ -45,7 +34,7 @@ local function rotation(p, q, r)
   return c, c * t
 end
 
--- Columns i and j of the n columns of `rows_of` rows turned.
+-- Rotates columns i and j of a matrix {count, n}.
 local function turn_columns(a, count, n, i, j, c, s)
   for k = 0, count - 1 do
     local x, y = a[k * n + i], a[k * n + j]
@@ -59,7 +48,7 @@ local function identity(n)
   return v
 end
 
--- Positions from 0 in the order of their values, equal ones in the order that they have.
+-- Positions from 0, sorted by their values; equal values keep their order.
 local function order_of(values, n, before)
   local order = {}
   for i = 1, n do order[i] = i - 1 end
@@ -132,7 +121,8 @@ function rotations.columns_orthogonal(a, m, n)
   return sizes, v, order_of(sizes, n, function(x, y) return x > y end)
 end
 
--- Fills columns `first` .. of u {m, width} with what is orthogonal to those before, by Gram and Schmidt's method, twice.
+-- Fills the columns of u {m, width} from `first` on with unit vectors that are orthogonal to all columns before them: Gram and Schmidt's
+-- method, applied twice, since once is not accurate.
 function rotations.complete(u, m, width, first)
   local candidate = 0
   for j = first, width - 1 do
