@@ -74,8 +74,8 @@ local function cut(tree, b, skips, give)
   if at < n then give(nil, at, n) end
 end
 
--- The sections of a text: section(buffer) is called for what is normalized and has no tokens, found(token, first, last, text) for tokens,
--- with their bytes in the text and what they were found as, which has the white space that belongs to them.
+-- Splits a text at its added tokens, in order. Calls section(buffer) for each normalized part between them, and found(token, first, last,
+-- text) for each token: its bytes in the text, and the characters that were matched, with the white space that belongs to the token.
 function Tokens:cut(text, skips, section, found)
   local function of_normalized(b)
     if self.normalize then b = self.normalize(b) end

@@ -102,7 +102,8 @@ local function merge_short(merges, ids, starts, stops, n)
   return n
 end
 
--- Heaps of numbers, the smallest one first: heap.n of them.
+-- Heaps of numbers, the smallest one first: heap.n of them. trainer.lua has heaps of records: one function that calls a comparison for both
+-- makes long pieces 6 % slower.
 local function push(heap, value)
   local at = heap.n + 1
   heap.n = at
@@ -134,7 +135,7 @@ end
 
 local PLACES = 2 ^ 29      -- a rank and a place are one number in the heap
 
--- The same for many: neighbours are linked, and pairs that are gone when they are taken from the heap are passed over.
+-- The same for long pieces: neighbours are linked. A pair in the heap may no longer exist when it is taken out; it is then skipped.
 local function merge_long(merges, ids, starts, stops, n)
   local before, after, heap = {}, {}, { n = 0 }
   local function offer(i)

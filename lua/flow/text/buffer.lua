@@ -23,7 +23,7 @@ function buffer.read(text, base)
   return builder:done()
 end
 
--- Bytes of what was given from which code points first up to stop come.
+-- The first and the last byte, in the text that was given, of the code points from first up to but without stop.
 function buffer.span(b, first, stop)
   if b.from then return b.from[first], b.to[stop - 1] end
   return b.base + b.starts[first] + 1, b.base + b.starts[stop]
@@ -72,7 +72,7 @@ function Builder:done()
   return { text = table.concat(parts), n = n, cp = cp, starts = starts, base = 0, from = from, to = to, shift = self.shift }
 end
 
--- A piece as a buffer of its own.
+-- Makes a buffer of a piece.
 function buffer.slice(b, first, stop)
   if first == 0 and stop == b.n then return b end
   local builder = buffer.builder { shift = buffer.shift(b, first) }
@@ -83,7 +83,7 @@ end
 -- Where matches of find(cp, n, from) are in [first, stop): a list first, stop, first, stop...; see pattern_code.lua.
 function buffer.matches(b, first, stop, find)
   local list, at = {}, 0
-  local cp, n = b.cp + first, stop - first      -- a piece is matched as a text of its own: what stands before it is not seen
+  local cp, n = b.cp + first, stop - first      -- patterns do not see what is before the piece
   while at < n do
     local from, to = find(cp, n, at)
     if not from then break end

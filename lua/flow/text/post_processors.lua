@@ -3,6 +3,7 @@
 -- added = how many tokens it adds to one or two }. Encodings are { ids =, tokens =, first =, last =, type_ids =, special = }, lists of
 -- equal length, and text =; first and last are the bytes of the text.
 
+local describe = require("flow.errors").describe
 local fields = require "flow.text.fields"
 local unicode = require "flow.text.unicode"
 
@@ -43,7 +44,7 @@ local function spaces_around(token)
   return before, after
 end
 
--- The bytes first to last of a text without so many characters at their ends.
+-- The range of bytes first to last without `before` characters at its start and `after` at its end.
 local function shortened(text, first, last, before, after)
   for _ = 1, before do
     if first > last then break end
@@ -57,7 +58,7 @@ local function shortened(text, first, last, before, after)
   return first, last
 end
 
--- Takes white space off the bytes that tokens come from. prefix: a space was put in front, which is in none of them.
+-- Leaves white space out of the bytes of each token. prefix: a space was put in front of the text, which is not in its bytes.
 local function trim(encoding, prefix)
   for i, token in ipairs(encoding.tokens) do
     local before, after = spaces_around(token)
@@ -117,11 +118,13 @@ function kinds.TemplateProcessing(record)
   for name in pairs(listed and listed.values or {}) do
     local own = listed:object(name)
     local ids = own:list("ids", function(id, place)
-      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 or id > fields.MOST then own:fail("%s is no id", place) end
+      if type(id) ~= "number" or id < 0 or id % 1 ~= 0 or id > fields.MOST then
+        own:fail("%s is %s, expected a whole number from 0 to %d", place, describe(id), fields.MOST)
+      end
       return id
     end)
     local tokens = own:list("tokens", function(token, place)
-      if type(token) ~= "string" then own:fail("%s is no string", place) end
+      if type(token) ~= "string" then own:fail("%s is %s, expected a string", place, describe(token)) end
       return token
     end)
     if #ids ~= #tokens then own:fail("%s has %d ids and %d tokens", own.place, #ids, #tokens) end
@@ -152,7 +155,7 @@ end
 local function pair_of(record, name)
   local list = record:list(name, function(value) return value end)
   if type(list[1]) ~= "string" or type(list[2]) ~= "number" then
-    record:fail("%s is not [ token, id ]", record:path(name))
+    record:fail("%s is %s, expected a list [ token, id ]", record:path(name), describe(record:get(name)))
   end
   return { token = list[1], id = list[2] }
 end

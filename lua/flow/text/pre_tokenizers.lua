@@ -17,12 +17,12 @@ local SPACE = 32
 
 ---- cutting at matches ---------------------------------------------------------------------------------------------------------
 
--- A match joins what is before it, but not a match before it.
-local function merge_with_previous(firsts, stops, flags)
+-- Joins part i to the one before where joins(flag, flag of the one before). Returns how many parts are left.
+local function merge(firsts, stops, flags, joins)
   local n, before = 0, false
   for i = 1, #firsts do
     local flag = flags[i]
-    if flag and not before and n > 0 then stops[n] = stops[i]
+    if n > 0 and joins(flag, before) then stops[n] = stops[i]
     else
       n = n + 1
       firsts[n], stops[n] = firsts[i], stops[i]
@@ -32,19 +32,9 @@ local function merge_with_previous(firsts, stops, flags)
   return n
 end
 
-local function merge_equal(firsts, stops, flags)
-  local n, before = 0, false
-  for i = 1, #firsts do
-    local flag = flags[i]
-    if flag == before and n > 0 then stops[n] = stops[i]
-    else
-      n = n + 1
-      firsts[n], stops[n] = firsts[i], stops[i]
-    end
-    before = flag
-  end
-  return n
-end
+-- A match joins what is before it, but not a match before it.
+local function follows_other(flag, before) return flag and not before end
+local function is_equal(flag, before) return flag == before end
 
 -- Gives the parts of a piece to add: what find(cp, n, from) finds in it, and what is between.
 local function cut(b, first, stop, find, behaviour, invert, add)
@@ -76,8 +66,8 @@ local function cut(b, first, stop, find, behaviour, invert, add)
   end
   put(at, n, false)
   local count = #firsts
-  if behaviour == "Contiguous" then count = merge_equal(firsts, stops, flags)
-  elseif behaviour == "MergedWithPrevious" then count = merge_with_previous(firsts, stops, flags)
+  if behaviour == "Contiguous" then count = merge(firsts, stops, flags, is_equal)
+  elseif behaviour == "MergedWithPrevious" then count = merge(firsts, stops, flags, follows_other)
   else      -- the same from the end on
     local starts = {}
     for i = 1, count do starts[i] = true end

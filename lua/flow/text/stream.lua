@@ -1,5 +1,5 @@
--- stream.lua: the text of ids that come one after the other. What they add is what decoding the last of them with and without the new one
--- differs by, since decoders look at neighbours; bytes of a character that is not finished are held back.
+-- stream.lua: decodes ids that come one after the other. Decoders look at neighbouring tokens, so the last ids are decoded with and without
+-- the new one, and the difference is the new text. Bytes of an unfinished character are held back.
 
 local object = require "flow.object"
 local signature = require "flow.signature"
@@ -7,9 +7,9 @@ local signature = require "flow.signature"
 local takes = signature.takes
 local Stream = object.class("DecodeStream", nil, "stream")
 local REPLACEMENT = "\239\191\189"
-local MOST_HELD = 4      -- ids: a character has at most four bytes, so that what is held longer is not going to be one
+local MOST_HELD = 4      -- ids: a character has at most four bytes, so more ids cannot be one that is unfinished
 
--- _ids: those that are decoded again; _done: how many of them have been given out; _prefix: their text.
+-- _ids: the last ids, which are decoded again; _done: the number of them whose text was returned; _prefix: that text.
 local function new(tokenizer, skips)
   return object.new(Stream, { _tokenizer = tokenizer, _skips = skips, _ids = {}, _done = 0, _prefix = "" })
 end
@@ -22,7 +22,7 @@ local function set(self, ids, done, prefix)
   rawset(self, "_prefix", prefix)
 end
 
--- Gives out what the ids say beyond the prefix. The ids that were new become those that the next ones are decoded with.
+-- Returns the text of the ids after the prefix. The new ids stay, as the left neighbours of the next ones.
 local function give(self, text)
   local kept = {}
   for i = self._done + 1, #self._ids do kept[#kept + 1] = self._ids[i] end
@@ -44,7 +44,7 @@ function Stream:step(id)
   return give(self, text)
 end
 
--- What is held back, with U+FFFD for bytes that are no character; the stream begins anew.
+-- Returns the text that was held back, with U+FFFD for incomplete characters, and resets the stream.
 function Stream:finish()
   local text = text_of(self, self._ids):sub(#self._prefix + 1)
   set(self, {}, 0, "")

@@ -75,25 +75,25 @@ local function make(values, what, text)
   return self
 end
 
--- Of the file that Hugging Face's libraries save: tokenizer.json.
+-- Reads a tokenizer.json, the file that Hugging Face's libraries save.
 takes "path: path"
 function Tokenizer.from_file(path)
   local text = require("flow.io").read_file(path)
   return make(json.decode(text, path), path, text)
 end
 
--- Of the contents of such a file.
+-- Makes a tokenizer from the contents of a tokenizer.json.
 takes "text: string"
 function Tokenizer.from_string(text)
   local what = "Tokenizer.from_string"
   return make(json.decode(text, what), what, text)
 end
 
--- Writes a tokenizer.json: the file that was read, as it was, or the one of a tokenizer that was made here.
+-- Writes a tokenizer.json. A tokenizer that was read from a file is written byte for byte as it was read.
 takes "path: path"
 function Tokenizer:save(path) require("flow.io").write(path, self:to_string()) end
 
--- The contents of that file.
+-- Returns the text that save() writes.
 function Tokenizer:to_string()
   if not self._text then rawset(self, "_text", json.encode(self._values)) end
   return self._text
@@ -199,9 +199,9 @@ end
 -- The ids of a text alone.
 function Tokenizer:_ids(text, options) return self:_encode(text, options, false).ids end
 
--- { ids =, tokens =, offsets =, type_ids =, special_tokens_mask = } of a text. offsets[i] is { first, last }, the bytes from which
--- token i comes, text:sub(first, last); { 0, 0 } for one that comes from no text. pair: a second text; split_special_tokens: special tokens
--- in texts are text; max_length: that many ids at most, those at truncation_side are cut off.
+-- Returns { ids =, tokens =, offsets =, type_ids =, special_tokens_mask = } for a text. offsets[i] is { first, last }: token i comes from
+-- text:sub(first, last); { 0, 0 } if it comes from no text. pair: a second text. split_special_tokens: special tokens in texts are treated
+-- as text. max_length: the largest number of ids; more are cut off at truncation_side.
 takes("text: string, { pair?: string, add_special_tokens: boolean = true, max_length?: whole, truncation_side?: 'left'|'right', "
   .. "split_special_tokens: boolean = false }")
 function Tokenizer:encode(text, options)
@@ -214,12 +214,12 @@ end
 local OF_BATCH = "{ add_special_tokens: boolean = true, max_length?: whole, truncation_side?: 'left'|'right', "
   .. "padding?: boolean|'longest'|'max_length', padding_side?: 'left'|'right', pad_id?: whole, split_special_tokens: boolean = false }"
 
--- { ids =, attention_mask =, lengths = }: int32 tensors of a list or a tensor of strings, rows filled up with pad_id. padding: to the
--- longest row (true), to max_length, or false: rows must be equally long.
+-- Returns { ids =, attention_mask =, lengths = }, int32 tensors, for a list or a tensor of strings. padding: true fills rows up with pad_id
+-- to the longest one, "max_length" to max_length; false: all rows must have the same length.
 takes("texts: data, " .. OF_BATCH)
 function Tokenizer:encode_batch(texts, options) return require("flow.text.batches").encode(self, texts, options) end
 
--- The ids alone, int32, with an axis more than the texts have: of one string {ids}, of a list {rows, ids}. tok(texts) is the same, for
+-- Returns only the ids, int32, with one axis more than the texts: {ids} for a string, {rows, ids} for a list. tok(texts) does the same, for
 -- ds:map.
 takes("texts: data, " .. OF_BATCH)
 function Tokenizer:tokenize(texts, options) return require("flow.text.batches").ids(self, texts, options) end
@@ -272,7 +272,7 @@ function Tokenizer:id_to_token(id)
   return added and added.content or self._model.tokens[id]
 end
 
--- How many ids there are with added tokens: what an embedding takes as input_dim. Where ids are left out they count, too.
+-- The highest id plus 1, added tokens included: the input_dim of an embedding. Ids without a token count, too.
 function Tokenizer:vocabulary_size() return self._size end
 
 -- All tokens, added ones as well, with their ids.

@@ -18,8 +18,8 @@ local function following_bytes(first)
   return 3, first == 0xf0 and 0x90 or 0x80, first == 0xf4 and 0x8f or 0xbf
 end
 
--- Writes the code points of a text of `size` bytes to cp, and to starts where each begins, from 0, and at last `size`. Returns how many
--- they are, and whether all bytes are UTF-8; what is not, as far as it could go on, is U+FFFD.
+-- Writes the code points of a text of `size` bytes to cp, and to starts where each begins, from 0, and at last `size`. Returns their
+-- number, and whether the text is valid UTF-8. Each longest start of a character that is not completed becomes one U+FFFD.
 function unicode.decode(bytes, size, cp, starts)
   local count, at, valid = 0, 0, true
   while at < size do
