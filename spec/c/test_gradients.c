@@ -174,6 +174,7 @@ static void compare_with_differences(const gradient_case *c, flow_context *conte
 static void every_rule_has_a_case(void **state)
 {
   (void)state;
+  int missing = 0;
   for (int op = 0; op < FLOW_OP_COUNT; op++) {
     /* The gradient ops are differentiated by the second derivatives of their forward ops. */
     if (op == FLOW_OP_convolution_gradient || op == FLOW_OP_max_pool_gradient || op == FLOW_OP_batch_norm_gradient) continue;
@@ -186,8 +187,11 @@ static void every_rule_has_a_case(void **state)
     if (!flow_gradient_of(op)) continue;
     int found = 0;
     for (int i = 0; i < CASE_COUNT; i++) found |= cases[i].op == op;
-    if (!found) fail_msg("%s has a gradient rule and no case here", flow_op_name(op));
+    if (found) continue;
+    print_error("%s has a gradient rule and no case in gradient_cases.h\n", flow_op_name(op));
+    missing++;
   }
+  assert_int_equal(missing, 0);
 }
 
 /* Inputs that an op does not read. */
