@@ -1,12 +1,12 @@
 /* callers.h: who may be let in by a task that listens, the chief or a parameter server. A caller is a connection that was accepted, before
- * it is known which task it is. Anybody can make as many of them as he likes, so their number is bounded, and the oldest goes when a new
+ * it is known which task it is. Any host can open as many as it likes, so their number is bounded, and the oldest is closed when a new
  * one needs its place:
  *
  *   - Callers from the cluster's own addresses and all others have their own rooms, of the same size.
- *   - One address has at most half of a room, so that who floods it takes its own places away.
+ *   - One address has at most half of a room, so that a host that floods the task only displaces its own callers.
  *   - Room for two callers of each task is left in either half, so that a whole cluster can come at once.
  *
- * Known are the addresses that the cluster gives as numbers, and those that tasks came from; no name is looked up. */
+ * An address is known if the cluster gives it as a number, or if a task has connected from it; no name is looked up. */
 #ifndef FLOW_CLUSTER_CONTROL_CALLERS_H
 #define FLOW_CLUSTER_CONTROL_CALLERS_H
 
@@ -30,7 +30,7 @@ void        flow_callers_clear(flow_callers *self);
 flow_host   flow_host_of_peer(int descriptor);
 /* "10.0.0.7"; returns `text`. */
 const char *flow_host_text(const flow_host *host, char text[FLOW_HOST_TEXT]);
-/* A task came from there. Where memory is out it stays unknown, which is not a failure. */
+/* Notes that a task connected from this host. Without memory the host stays unknown, which is not a failure. */
 void        flow_callers_learn(flow_callers *self, const flow_host *host);
 int         flow_callers_know(const flow_callers *self, const flow_host *host);
 /* Which of the callers has to go so that a new one can come; -1: there is room. comes: NULL asks for the oldest of all. */

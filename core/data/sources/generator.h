@@ -1,9 +1,9 @@
 /* generator.h: questions that a pass asks its caller: the next element of a generator written in Lua, the dataset that interleave's
  * function makes of an element.
  *
- * No thread of the engine enters Lua. A pass over a pipeline that asks runs on its own thread (the pump); any thread of its
- * threads has a question puts it in a list and waits; flow_iterator_next, called by Lua, returns the question instead of an
- * element, Lua answers by flow_iterator_answer and calls next again. The pump works only while the caller waits for an
+ * No thread of the engine enters Lua. A pass over a pipeline that asks runs on its own thread (the pump). A thread of the pass
+ * that has a question adds it to a list and waits. flow_iterator_next, called by Lua, returns the question instead of an element;
+ * Lua answers with flow_iterator_answer and calls flow_iterator_next again. The pump works only while the caller waits for an
  * element, so a generator is never asked further than a stage below (prefetch) wants. */
 #ifndef FLOW_DATA_SOURCES_GENERATOR_H
 #define FLOW_DATA_SOURCES_GENERATOR_H

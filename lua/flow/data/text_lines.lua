@@ -1,4 +1,4 @@
--- text_lines.lua: flow.data.TextLineDataset: the lines of text files as strings, without what ends them.
+-- text_lines.lua: flow.data.TextLineDataset: the lines of text files as strings, without line ends.
 --
 --   local lines = flow.data.TextLineDataset { "a.txt", "b.txt" }
 --   local mixed = flow.data.Dataset.from_tensor_slices { "a.txt", "b.txt" }:interleave(flow.data.TextLineDataset, { cycle_length = 2 })

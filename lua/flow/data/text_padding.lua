@@ -1,7 +1,7 @@
 -- text_padding.lua: padded_batch with another text than "": padding_values = "<pad>".
 --
--- C pads texts with empty ones. So each component that is padded with another text gets a component of ones beside it, which C pads with
--- zeros; where it is zero afterwards, the text is put in.
+-- C pads with empty texts. So a component of ones is added for each component with another padding text; C pads it with zeros, and where it
+-- is zero the padding text is put in.
 
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"

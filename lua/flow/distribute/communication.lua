@@ -1,4 +1,4 @@
--- communication.lua: CommunicationOptions: how workers add up, and when one of them counts as lost: { bytes_per_pack = 0,
+-- communication.lua: CommunicationOptions: how workers sum gradients, and when a worker counts as lost: { bytes_per_pack = 0,
 -- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil, compression = "none",
 -- factors = "auto" }.
 

@@ -1,5 +1,5 @@
--- data_draws.lua: how data sets draw their random order from here on: of all that the stretches of a program have read (recovery.lua), so
--- that a worker that was started again, and has left stretches out, reads them as the others do.
+-- data_draws.lua: the positions of the random generators of all data sets that the stretches of a program (recovery.lua) have read. A
+-- worker that was started again, and therefore skipped stretches, takes them over and reads data in the same order as the others.
 
 local Iterator = require "flow.data.iterator"
 

@@ -1,9 +1,10 @@
--- loop.lua: strategy:run_with_recovery: a loop of the user's as a stretch that goes on when a worker was lost (recovery.lua).
+-- loop.lua: strategy:run_with_recovery: a training loop that the user wrote, as a stretch that continues after a worker was lost
+-- (recovery.lua).
 --
 -- Before each step a worker notes where its data and its random numbers are. A step has happened when its update has: the optimizers of
--- the checkpoint count. So when a worker is lost, each of the others is before a step or after it, by its variables and its note; all
--- take over from the one that is furthest. Where a step updates several times, its beginning is copied, and a part of it is taken back. Of
--- a step that has happened what f does after the update is left out where it did not come to it.
+-- the checkpoint count. So when a worker is lost, the variables and the note of each other worker say whether it is before a step or after
+-- it; all take over the state of the one that is furthest. A step with several updates copies the state at its beginning, so that an
+-- incomplete step can be undone. If a worker was stopped after the update of a step, what f does after it is not repeated.
 --
 -- A worker that was started again makes its first step by itself, so that there are all variables that f makes, before it takes over
 -- values.

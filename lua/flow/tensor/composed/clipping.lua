@@ -11,8 +11,8 @@ local takes = signature.takes
 
 local ZERO = 1e-37      -- a norm below is that of zeros, which stay
 
--- x, or x scaled to the norm clip_norm where its own, over the axes (nil: all), is larger. The root of a sum that is 0 has no finite slope,
--- so zeros are taken out before it, as in TensorFlow: their gradient is that of x itself.
+-- Scales x to the norm clip_norm if its norm over the axes (nil: all) is larger. The square root has no finite slope at 0, so a sum of 0 is
+-- replaced before it, as in TensorFlow; the gradient there is that of x itself.
 takes "x, clip_norm, axes?: number|list"
 tools.define_long(function(x, clip_norm, axes)
   x = tools.floats(x, "clip_by_norm")

@@ -1,5 +1,6 @@
--- control.lua: choices and loops over tensors. In eager functions they go by values. In a traced one a choice by a tensor computes all
--- branches and takes one, and a loop whose number of rounds is known is written out; one that ends by a tensor's value has no plan.
+-- control.lua: conditions and loops over tensors. Eager functions take the branch, or the number of rounds, that the values say. In a
+-- traced function a condition that is a tensor computes all branches and selects one result. A loop with a known number of rounds is
+-- written out, or, with flow.scan, one loop of the plan; a loop that ends by the value of a tensor needs maximum_iterations.
 
 local errors = require "flow.errors"
 local names = require "flow.names"
