@@ -101,6 +101,14 @@ describe("flow", function()
     end
   end)
 
+  it("knows Torch7's names", function()
+    assert.matches('has no "SpatialConvolution": layers.Conv2D', message_of(function() return flow.nn.SpatialConvolution(3, 16, 5, 5) end))
+    assert.matches('has no "MSECriterion": flow.losses.MeanSquaredError', message_of(function() return flow.nn.MSECriterion() end))
+    assert.matches('no field "cmul": x %* y is a new tensor', message_of(function() return flow.ones({ 2 }):cmul(1) end))
+    local model = flow.Sequential { flow.layers.Dense(1) }
+    assert.matches('no field "zeroGradParameters": gradients are taken by a tape', message_of(function() model:zeroGradParameters() end))
+  end)
+
   it("finds TensorFlow's names in the modules that have operations, too", function()
     for _, module in ipairs { flow.math, flow.nn, flow.keras.ops } do
       assert.matches("has no .*reduce_std.*: flow.std%(x, axis, keepdims%)", message_of(function() return module.reduce_std end))

@@ -214,7 +214,7 @@ local places = {
     max_queue_size = "data sets read ahead: ds:prefetch(4)" },
 }
 
-for _, file in ipairs { "elsewhere_tensorflow", "elsewhere_torch" } do
+for _, file in ipairs { "elsewhere_tensorflow", "elsewhere_torch", "elsewhere_torch7" } do
   for module, names in pairs(require("flow.errors." .. file)) do
     places[module] = places[module] or {}
     for name, place in pairs(names) do places[module][name] = places[module][name] or place end
