@@ -141,6 +141,7 @@ static void open_standard_descriptors(void)
 int main(int argc, char **argv)
 {
   open_standard_descriptors();
+  signal(SIGXFSZ, SIG_IGN); /* a file that may not become larger is an error of what writes it, as a full disk is */
   if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);
   if (argc == 2 && strcmp(argv[1], "--remote") == 0) return remote_run();
   lua_State *L = luaL_newstate();

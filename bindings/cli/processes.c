@@ -93,6 +93,7 @@ static void become(const process_start *start, pid_t parent, const streams *has)
   if (start->inherits > 0) fcntl(start->inherits, F_SETFD, 0);
   signal(SIGPIPE, SIG_DFL);
   signal(SIGTTOU, SIG_DFL);
+  signal(SIGXFSZ, SIG_DFL);
   sigprocmask(SIG_SETMASK, start->mask, NULL);
   if (descriptors_before.rlim_max > 0) setrlimit(RLIMIT_NOFILE, &descriptors_before);
   execvpe(start->arguments[0], start->arguments, start->environment);

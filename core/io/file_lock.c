@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/memory.h"
+#include "io/size_limit.h"
 
 /* How often the file may disappear between open and flock before the attempt is given up: each time some other holder
  * has released. */
@@ -45,7 +46,11 @@ static int write_holder(int descriptor)
   gethostname(host, sizeof host - 1);
   strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", gmtime_r(&now, &parts));
   int length = snprintf(line, sizeof line, "process %ld on %s since %s UTC\n", (long)getpid(), host, since);
-  return ftruncate(descriptor, 0) == 0 && pwrite(descriptor, line, (size_t)length, 0) == length;
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  int written = ftruncate(descriptor, 0) == 0 && pwrite(descriptor, line, (size_t)length, 0) == length;
+  flow_size_limit_release(&held, !written);
+  return written;
 }
 
 /* The lock is taken: keeps it, or, where that fails, gives it back and removes the file. */

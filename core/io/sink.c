@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/memory.h"
+#include "io/size_limit.h"
 
 /* Bytes of one fwrite and one piece of the checksum: within a second-level cache. */
 enum { WRITE_BLOCK = 1 << 20 };
@@ -230,7 +231,7 @@ flow_status flow_sink_open(const char *path, flow_sink *sink)
 }
 
 /* In blocks, so that what the checksum has read is still in the cache when it is written. */
-flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
+static flow_status write_blocks(flow_sink *sink, const void *from, uint64_t bytes)
 {
   const char *next = from;
   for (uint64_t left = bytes; left > 0;) {
@@ -244,13 +245,17 @@ flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
   return FLOW_OK;
 }
 
-/* Past stdio: its buffer is written out before, and pwrite leaves the position of the file, where the next
- * flow_sink_write goes on. The checksum does not see patched bytes. */
-flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
+flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
 {
-  if (offset > sink->written || bytes > sink->written - offset) {
-    return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
-  }
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  flow_status status = write_blocks(sink, from, bytes);
+  flow_size_limit_release(&held, status != FLOW_OK);
+  return status;
+}
+
+static flow_status write_over(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
+{
   if (fflush(sink->file) != 0) return flow_fail_by_errno("write", sink->path);
   const char *next = from;
   while (bytes > 0) {
@@ -262,6 +267,20 @@ flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, 
     bytes -= (uint64_t)count;
   }
   return FLOW_OK;
+}
+
+/* Past stdio: its buffer is written out before, and pwrite leaves the position of the file, where the next
+ * flow_sink_write goes on. The checksum does not see patched bytes. */
+flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
+{
+  if (offset > sink->written || bytes > sink->written - offset) {
+    return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
+  }
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  flow_status status = write_over(sink, offset, from, bytes);
+  flow_size_limit_release(&held, status != FLOW_OK);
+  return status;
 }
 
 /* Brings the folder of a file, where the new name is, to the disk. File systems that cannot do that for folders are left
@@ -288,12 +307,33 @@ static flow_status name_file(const flow_sink *sink)
                    sink->path);
 }
 
+/* What stdio still has, to the disk. */
+static flow_status write_out(const flow_sink *sink)
+{
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  flow_status status = FLOW_OK;
+  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = flow_fail_by_errno("write", sink->path);
+  flow_size_limit_release(&held, status != FLOW_OK);
+  return status;
+}
+
+/* Closing writes out what stdio has kept of a write that failed. Returns whether that went well. */
+static int close_file(flow_sink *sink)
+{
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  int closed = fclose(sink->file) == 0;
+  flow_size_limit_release(&held, !closed);
+  sink->file = NULL;
+  return closed;
+}
+
 /* Order: contents to the disk, then the name, then the folder. A machine that stops in between has the old file, or the new one whole. The
  * file is closed after it has its name, since the lock of the temporary file lasts until then: no process takes it for a dead writer's. */
 flow_status flow_sink_commit(flow_sink *sink)
 {
-  flow_status status = FLOW_OK;
-  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = flow_fail_by_errno("write", sink->path);
+  flow_status status = write_out(sink);
   if (status == FLOW_OK) {
     status = name_file(sink);
     if (status == FLOW_OK) {
@@ -302,15 +342,14 @@ flow_status flow_sink_commit(flow_sink *sink)
       status = sync_folder(sink->path);
     }
   }
-  if (fclose(sink->file) != 0 && status == FLOW_OK) status = flow_fail_by_errno("write", sink->path);
-  sink->file = NULL;
+  if (!close_file(sink) && status == FLOW_OK) status = flow_fail_by_errno("write", sink->path);
   flow_sink_discard(sink);
   return status;
 }
 
 void flow_sink_discard(flow_sink *sink)
 {
-  if (sink->file) fclose(sink->file);
+  if (sink->file) close_file(sink);
   if (sink->temporary) unlink(sink->temporary);
   flow_free(sink->temporary);
   flow_free(sink->path);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/bytes.h"
+#include "io/size_limit.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "image/image.h"
@@ -68,7 +69,7 @@ static flow_status check(const flow_event_writer *writer)
 
 /* All that is pending, or nothing of it: a part that was written is cut off again, so that a later flush can write it all. Not followed
  * by fsync: an event that is lost with the machine costs a point of a curve. */
-static flow_status write_pending(flow_event_writer *writer)
+static flow_status write_held(flow_event_writer *writer)
 {
   off_t before = lseek(writer->descriptor, 0, SEEK_END);
   for (int done = 0; done < writer->pending_bytes;) {
@@ -84,6 +85,15 @@ static flow_status write_pending(flow_event_writer *writer)
   }
   writer->pending_bytes = writer->pending_events = 0;
   return FLOW_OK;
+}
+
+static flow_status write_pending(flow_event_writer *writer)
+{
+  flow_size_limit held;
+  flow_size_limit_hold(&held);
+  flow_status status = write_held(writer);
+  flow_size_limit_release(&held, status != FLOW_OK);
+  return status;
 }
 
 /* Adds the message as a record; nothing is added when memory is out. */

@@ -234,7 +234,7 @@ static void disk_full_leaves_nothing(void **state)
   struct rlimit before, small = { 0 };
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
   small = (struct rlimit){ 20000, before.rlim_max };
-  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGXFSZ, SIG_DFL);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
   flow_status status = run(cached(batch(range(100000), 1000, 0)));
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);

@@ -60,7 +60,7 @@ static void a_full_disk_leaves_whole_records(void **state)
   getrlimit(RLIMIT_FSIZE, &before);
   small = before;
   small.rlim_cur = (rlim_t)facts.st_size + 30;      /* inside the next record */
-  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  void (*handler)(int) = signal(SIGXFSZ, SIG_DFL);
   setrlimit(RLIMIT_FSIZE, &small);
   flow_status status = flow_event_writer_flush(writer);
   setrlimit(RLIMIT_FSIZE, &before);
