@@ -7,7 +7,7 @@
 #include "cluster/cluster.h"
 
 /* The longest name of RFC 1035, section 2.3.4, without the dot at its end. */
-enum { MOST_HOST = 253, MOST_PORT = 65535 };
+enum { MOST_HOST = 253, MOST_PORT = 65535, MOST_ZONE = 64 };
 
 static int is_name_symbol(char symbol)
 {
@@ -36,15 +36,23 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
   return FLOW_OK;
 }
 
-/* text: begins with "[address]", `length` bytes long; host: gets it in the shortest form, which inet_ntop writes. */
+/* text: begins with "[address]", `length` bytes long; host: gets it in the shortest form, which inet_ntop writes. The zone of an address,
+ * "%eth0", names an interface of the machine that uses it; no address in a cluster can have one, since all machines use all. */
 static flow_status normalize_ipv6(const char *text, size_t length, char *host)
 {
-  char inner[INET6_ADDRSTRLEN];
+  char inner[INET6_ADDRSTRLEN + MOST_ZONE];
   struct in6_addr address;
   if (length - 2 < sizeof inner) {
     memcpy(inner, text + 1, length - 2);
     inner[length - 2] = '\0';
-    if (inet_pton(AF_INET6, inner, &address) == 1 && inet_ntop(AF_INET6, &address, inner, sizeof inner)) {
+    inner[strcspn(inner, "%")] = '\0';
+    int is_address = inet_pton(AF_INET6, inner, &address) == 1;
+    if (is_address && IN6_IS_ADDR_LINKLOCAL(&address))
+      return flow_fail(FLOW_INVALID_ARGUMENT,
+                       "\"%s\" is a link-local address, which holds together with an interface of one machine only: "
+                       "write an address or a name by which all workers reach this one",
+                       text);
+    if (is_address && !memchr(text, '%', length) && inet_ntop(AF_INET6, &address, inner, sizeof inner)) {
       snprintf(host, MOST_HOST + 1, "[%s]", inner);
       return FLOW_OK;
     }
