@@ -20,8 +20,12 @@ struct flow_function {
   int         random;            /* apply reads key->pass; the class's, unless the constructor knows better */
 };
 
-/* Keys of random numbers: the pass and the element's index in it, counted at the function's input from 0. */
-typedef struct flow_element_key { uint64_t pass; int64_t index; } flow_element_key;
+/* Keys of random numbers: the pass, by its seed and by its number over the data set, and the element's index in it, counted at the
+ * function's input from 0. */
+typedef struct flow_element_key {
+  uint64_t pass;
+  int64_t number, index;
+} flow_element_key;
 
 struct flow_function_class {
   const char *name;

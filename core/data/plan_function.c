@@ -99,6 +99,8 @@ static void close(const flow_function *function, void *worker)
   flow_context_release(w->context);
 }
 
+#define STEPS_OF_A_PASS ((int64_t)1 << 40) /* more elements than a pass has */
+
 /* Rows that the element brings; 1 if the plan has no rows. dims[0] is -k where the input has k times the rows of the
  * trace. Whether all inputs agree is checked when the instance runs. */
 static int64_t rows_of(const plan_function *self, const flow_element *in)
@@ -113,7 +115,8 @@ static int64_t rows_of(const plan_function *self, const flow_element *in)
 }
 
 /* The instance keeps the rows of the largest element so far. The key's pass and index are the run's seed and step, so that dropout or
- * random ops of the plan draw for an element the same numbers on every thread. */
+ * random ops of the plan draw for an element the same numbers on every thread. The step counts the passes, too, for ops with a seed of
+ * their own, to which the run's seed does not matter. */
 static flow_status run(const plan_function *self, plan_worker *w, const flow_element_key *key, const flow_element *in,
                        flow_tensor **outputs)
 {
@@ -126,7 +129,7 @@ static flow_status run(const plan_function *self, plan_worker *w, const flow_ele
     w->instance = larger;
   }
   for (int i = 0; i < self->input_count; i++) inputs[i] = in->tensors[self->inputs[i]];
-  w->instance->run->given = (flow_scalars){ .seed = key->pass, .step = key->index };
+  w->instance->run->given = (flow_scalars){ .seed = key->pass, .step = key->number * STEPS_OF_A_PASS + key->index };
   return flow_instance_run(w->context, w->instance, inputs, self->input_count, outputs);
 }
 

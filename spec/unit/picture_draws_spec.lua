@@ -47,6 +47,47 @@ describe("flow.random's stateless functions", function()
 end)
 
 describe("flow.random.Generator", function()
+  it("draws in a trace what follows from its own seed, other numbers in each run and each call", function()
+    local function drawn(global)
+      flow.set_random_seed(global)
+      local generator = random.Generator.from_seed(3)
+      local f = flow.fn(function() return flow.stack { generator:normal {}, generator:uniform {} } end)
+      return { f():totable(), f():totable() }
+    end
+    local first = drawn(1)
+    assert.same(first, drawn(2))
+    assert.are_not.same(first[1], first[2])
+  end)
+
+  it("draws other numbers in each pass over a data set, as seeded layers do there", function()
+    local function passes(global)
+      flow.set_random_seed(global)
+      local generator, flip = random.Generator.from_seed(3), flow.layers.RandomFlip("horizontal", { seed = 5 })
+      local seeds = random.SeedGenerator(4)
+      local dataset = flow.data.Dataset.range(16):map(function()
+        local flipped = flip(flow.tensor { { { 1 }, { 2 } } }, { training = true })
+        return flow.stack { generator:uniform {}, flow.random.uniform({}, { seed = seeds }), flipped[{ 1, 1, 1 }] }
+      end)
+      local list = {}
+      for pass = 1, 3 do
+        list[pass] = {}
+        for x in dataset:iter() do table.insert(list[pass], x:totable()) end
+      end
+      return list
+    end
+    local first = passes(1)
+    assert.same(first, passes(2))
+    for column = 1, 3 do
+      local texts = {}
+      for pass = 1, 3 do
+        local values = {}
+        for i, row in ipairs(first[pass]) do values[i] = row[column] end
+        texts[pass] = table.concat(values, " ")
+      end
+      assert.is_true(texts[1] ~= texts[2] and texts[2] ~= texts[3] and texts[1] ~= texts[3], column .. ": " .. texts[1])
+    end
+  end)
+
   it("draws numbers that follow from its seed, one after the other", function()
     local function list(generator)
       return { generator:normal { 3 }, generator:uniform({ 3 }, 0, 5), generator:make_seeds(2):to "float64" }

@@ -28,13 +28,14 @@ void flow_map_worker_close(const flow_function *function, void *worker)
 }
 
 /* What random elements of this pass are drawn from, together with their index; 0 for a function that draws nothing. */
-flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out)
+flow_status flow_map_pass_key(flow_cursor *cursor, flow_element_key *out)
 {
   flow_draw draw;
-  *out = 0;
+  *out = (flow_element_key){ 0 };
   if (!cursor->dataset->random) return FLOW_OK;
   FLOW_TRY(flow_cursor_draw(cursor, &draw));
-  *out = flow_mix(flow_mix(draw.seed[0], draw.seed[1]), (uint64_t)draw.number);
+  out->pass = flow_mix(flow_mix(draw.seed[0], draw.seed[1]), (uint64_t)draw.number);
+  out->number = (int64_t)draw.number;
   return FLOW_OK;
 }
 
@@ -42,7 +43,7 @@ flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out)
 static flow_status open(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
-  FLOW_TRY(flow_map_pass_key(cursor, &at->key.pass));
+  FLOW_TRY(flow_map_pass_key(cursor, &at->key));
   FLOW_TRY(flow_cursor_open_all(cursor));
   return flow_map_worker_open(((flow_map *)cursor->dataset)->function, &at->worker);
 }

@@ -19,6 +19,6 @@ extern const flow_dataset_class flow_parallel_map_class;      /* parallel_map.c 
 flow_status flow_map_worker_open(const flow_function *function, void **out);
 void        flow_map_worker_close(const flow_function *function, void *worker);
 /* The key of a pass for the function's random numbers; 0 for functions without. */
-flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out);
+flow_status flow_map_pass_key(flow_cursor *cursor, flow_element_key *out);
 
 #endif

@@ -302,7 +302,7 @@ static flow_status open(flow_cursor *cursor)
   const flow_map *self = (const flow_map *)cursor->dataset;
   at->function = self->function;
   at->in_order = self->deterministic < 0 ? cursor->iterator->dataset->options.deterministic : self->deterministic;
-  FLOW_TRY(flow_map_pass_key(cursor, &at->key.pass));
+  FLOW_TRY(flow_map_pass_key(cursor, &at->key));
   FLOW_TRY(flow_cursor_open_all(cursor));
   int cores = flow_core_count() < MOST_TUNED_THREADS / 2 ? flow_core_count() : MOST_TUNED_THREADS / 2;
   at->wanted = self->calls > 0 ? self->calls : cores;

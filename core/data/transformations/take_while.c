@@ -10,7 +10,7 @@ typedef struct take_while_cursor { flow_cursor base; void *worker; flow_element_
 static flow_status open(flow_cursor *cursor)
 {
   take_while_cursor *at = (take_while_cursor *)cursor;
-  FLOW_TRY(flow_map_pass_key(cursor, &at->key.pass));
+  FLOW_TRY(flow_map_pass_key(cursor, &at->key));
   FLOW_TRY(flow_cursor_open_all(cursor));
   return flow_map_worker_open(((take_while *)cursor->dataset)->function, &at->worker);
 }

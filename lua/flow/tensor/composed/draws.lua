@@ -112,12 +112,16 @@ end
 
 ---- flow.random.Generator --------------------------------------------------------------------------
 
--- Makes seeds and numbers, one after the other, that follow from its seed. In a trace they follow from the global seed, and every run
--- draws others.
+-- Makes seeds and numbers, one after the other, that follow from its seed. In a trace they follow from it, too, and every run draws others.
 local Generator = object.class("Generator")
 
 local function next_pair(self)
-  if tensor.is_tracing() then return random.randint({ 2 }, 0, 2 ^ 31 - 1):to "int64" end
+  if tensor.is_tracing() then
+    local seeds = random.SeedGenerator(self.seed)
+    seeds.count = self.drawn
+    rawset(self, "drawn", self.drawn + 1)
+    return random.randint({ 2 }, 0, 2 ^ 31 - 1, { seed = seeds }):to "int64"
+  end
   rawset(self, "drawn", self.drawn + 1)
   return tools.constant({ self.seed, self.drawn }, "int64")
 end
