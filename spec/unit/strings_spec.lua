@@ -303,6 +303,7 @@ describe("models on strings", function()
   end)
 
   it("refuse strings where numbers are due", function()
+    assert.matches('substr: position 0 is not in "ab": positions count from 1', message_of(flow.strings.substr, "ab", 0, 1))
     local input = flow.Input({ 1 }, { dtype = "string" })
     assert.matches("takes numbers, its input 1 holds strings", message_of(layers.Dense(2), input))
     assert.matches("takes strings, got", message_of(function()

@@ -48,7 +48,7 @@ dataset:scan: Results of f(state, element), which returns the next state and a r
   for x in ds:iter() do print(x:item()) end
 dataset:unique: Each number or string once.
   for x in flow.data.Dataset.from_tensor_slices({ "a", "b", "a" }):unique():iter() do print(x) end
-dataset:rejection_resample: Pairs of a class and an element; some are left out so that classes come as often as asked.
+dataset:rejection_resample: Elements with their class before their components; some are left out so that classes come as often as asked.
   local ds = flow.data.Dataset.range(8):rejection_resample(function(x) return x % 2 end, { 0.5, 0.5 }, { seed = 1 })
   for class, x in ds:take(1):iter() do print(class:item(), x:item()) end
 dataset:take_while: The elements before the first one for which a function gives false.
@@ -101,7 +101,7 @@ dataset:flat_map: The elements of the data sets that a function makes, one after
   for x in ds:iter() do print(x:item()) end
 dataset:concatenate: The elements of another data set after its own.
   print(flow.data.Dataset.range(2):concatenate(flow.data.Dataset.range(3)):len())      --> 5
-dataset:enumerate: The number of each element, from start (0), beside it.
+dataset:enumerate: The number of each element, from start (0), before its components.
   for i, x in flow.data.Dataset.range(2):enumerate():iter() do print(i:item(), x:item()) end
 dataset:reduce: One value from all elements: f(state, element) gives the next state.
   print(flow.data.Dataset.range(4):reduce(flow.tensor(0), function(sum, x) return sum + x end):item())      --> 6

@@ -133,7 +133,9 @@ function text.substr(value, pos, len, unit)
     local list = not bytes and characters(one)
     local size = list and #list or #one
     local first = pos < 0 and size + 1 + pos or pos
-    if first < 1 or first > size + 1 then raise("flow.strings.substr: position %d is not in %q", pos, one) end
+    if first < 1 or first > size + 1 then
+      raise("flow.strings.substr: position %d is not in %q: positions count from 1, and -1 is the last", pos, one)
+    end
     if not list then return one:sub(first, first + len - 1) end
     return table.concat(list, "", first, math.min(size, first + len - 1))
   end)
