@@ -19,6 +19,10 @@ FLOW_FORMULA(flow_loss_squared_hinge);
 FLOW_FORMULA(flow_loss_categorical_hinge);
 FLOW_FORMULA(flow_metric_cosine_similarity);
 
+/* Below, in loss_operands.c: what formulas do with y_true and y_pred first. */
+
+/* If the rank of one is higher by 1, takes its last dimension of 1 away, or gives the other one such a dimension. */
+void flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b);
 /* Both as floats of one rank, one value a sample as {batch, 1}; 0 after a failure. */
 int  flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred);
 /* Aligns two tensors of which the ranks differ by a last 1; 0, and a message that names both shapes, unless they broadcast then. */

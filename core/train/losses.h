@@ -33,7 +33,7 @@ flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tens
  * as there are fewer, over all replicas, so that a mean is one over what counts. float32 in the shape of the mask. */
 flow_status flow_loss_mask(flow_context *context, flow_tensor *mask, int mean, flow_tensor **out);
 
-/* What formulas share. */
+/* What formulas share: loss_operands.c. */
 flow_tensor *flow_express_float(flow_expression *e, flow_tensor *x);        /* as float32, unless it is float64 */
 flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...) __attribute__((format(printf, 2, 3)));   /* NULL */
 
