@@ -1,6 +1,8 @@
 --- Losses and metrics against Keras: values, gradients, and results of metrics with and without weights.
 local flow = require "flow"
 local golden = require "spec.support.golden"
+local native = require "flow.ffi"
+local C = native.C
 local cases = require "spec.golden.measures"
 for _, case in ipairs(require "spec.golden.measures_of_labels") do cases[#cases + 1] = case end
 
@@ -26,6 +28,33 @@ local function targets(case)
   if case.turned then return flow.moveaxis(y_true, -1, case.turned + 1) end
   return case.signs and y_true:to("float32") * 2 - 1 or y_true
 end
+
+-- Lines of the library's table without a case here or in cases.py. of: the field of a case that names it; but(name): it needs none.
+local function without_case(name_of, find, of, others, but)
+  local has, missing = {}, {}
+  for _, case in ipairs(cases) do
+    if case[of] then has[find(case[of])] = true end
+  end
+  for _, name in ipairs(others) do has[find(name)] = true end
+  for i = 0, 1000 do
+    if name_of(i) == nil then break end
+    local name = native.string(name_of(i))
+    if not has[i] and not but(name) then missing[#missing + 1] = name end
+  end
+  return missing
+end
+
+it("every loss and metric of the library has a case", function()
+  local losses, metrics = {}, {}
+  for _, case in ipairs(golden.manifest.losses) do losses[#losses + 1] = case.loss end
+  for _, case in ipairs(golden.manifest.metrics) do
+    for _, name in ipairs(case.metrics) do metrics[#metrics + 1] = name end
+  end
+  local function is_choice(name) return name == "crossentropy" end      -- of one of the others, by the shapes
+  local function is_loss(name) return C.flow_loss_find(name) >= 0 end    -- a metric that is the mean of a loss
+  assert.same({}, without_case(C.flow_loss_name, C.flow_loss_find, "loss", losses, is_choice))
+  assert.same({}, without_case(C.flow_metric_name, C.flow_metric_find, "metric", metrics, is_loss))
+end)
 
 describe("losses as in Keras:", function()
   for _, case in ipairs(cases) do

@@ -11,6 +11,17 @@ local function optimizer_of(case)
 end
 
 describe("optimizers as in Keras:", function()
+  it("have a case for each class of the library", function()
+    local native, has, missing = require "flow.ffi", {}, {}
+    for _, case in ipairs(golden.manifest.optimizers) do has[case.optimizer] = true end
+    for i = 0, 1000 do
+      local name = native.C.flow_optimizer_class_name(i)
+      if name == nil then break end
+      if not has[native.string(name)] then missing[#missing + 1] = native.string(name) end
+    end
+    assert.same({}, missing, "OPTIMIZERS of spec/golden/cases.py lacks them")
+  end)
+
   for _, case in ipairs(golden.manifest.optimizers) do
     it(case.name, function()
       local optimizer = optimizer_of(case)
