@@ -1,6 +1,4 @@
 /* max_pooling3d.c: MaxPooling3D: the largest value of each window of a volume; padding never wins. */
-#include <float.h>
-
 #include "layers/pooling.h"
 #include "layers/volumes.h"
 #include "tensor/tensor.h"
@@ -15,31 +13,32 @@ static flow_tensor *larger(flow_expression *e, flow_layer *layer, const flow_vol
   return so_far ? e_maximum(e, so_far, y) : y;      /* of equal values the first */
 }
 
-/* The least number in the planes of padding, 0 in the others. */
-static flow_tensor *walls(flow_expression *e, const flow_volume_window *window, const flow_tensor *x)
+/* x with its first plane repeated `before` times in front and its last one `after` times behind. */
+static flow_tensor *with_edges(flow_expression *e, flow_tensor *x, int64_t before, int64_t after)
 {
-  flow_tensor *made = NULL;
-  int64_t depth = x->shape[1] + window->padding[0] + window->padding[1];
-  flow_status status = flow_tensor_new(FLOW_FLOAT32, 5, (const int64_t[]){ 1, depth, 1, 1, 1 }, &made);
-  float *values = status == FLOW_OK ? flow_tensor_elements(made) : NULL;
-  for (int64_t i = 0; values && i < depth; i++)
-    if (i < window->padding[0] || i >= window->padding[0] + x->shape[1]) values[i] = x->dtype == FLOW_FLOAT16 ? -65504 : -FLT_MAX;
-  made = flow_express_keep(e, status, made);
-  return made ? flow_express_cast(e, made, x->dtype) : NULL;
+  const int64_t all = INT64_MAX / 2;
+  const flow_attributes depth = { .axis = { 1 } };
+  for (int64_t i = 0; i < before + after && e->status == FLOW_OK; i++) {
+    int64_t plane = i < before ? 0 : x->shape[1] - 1;
+    const flow_attributes slice = { .slice = { .rank = 5, .begin = { 0, plane }, .end = { all, plane + 1, all, all, all },
+                                               .step = { 1, 1, 1, 1, 1 } } };
+    flow_tensor *edge = flow_express(e, FLOW_OP_slice, x, NULL, NULL, &slice);
+    x = i < before ? flow_express(e, FLOW_OP_concat, edge, x, NULL, &depth) : flow_express(e, FLOW_OP_concat, x, edge, NULL, &depth);
+  }
+  return x;
 }
 
-/* Padding of the depth is zeros, which could win: the walls lower them to the least number, as TensorFlow pads. So a window of -infinity
- * that meets padding gives the least number. */
+/* A window that reaches beyond an end has the plane at that end inside, so repeating it changes no largest value, and the first of equal
+ * ones still has the gradient: padding never wins, not even over -infinity. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
   flow_signature input = flow_signature_of(inputs[0]);
   flow_volume_window window;
-  flow_tensor *x = inputs[0], *largest = NULL;
+  flow_tensor *largest = NULL;
   FLOW_TRY(flow_volumes_window(layer, &input, "pool_size", &window));
   flow_expression e = flow_expression_of(context);
-  if (window.padding[0] || window.padding[1])
-    x = e_add(&e, flow_volumes_pad(&e, x, window.padding[0], window.padding[1]), walls(&e, &window, inputs[0]));
+  flow_tensor *x = with_edges(&e, inputs[0], window.padding[0], window.padding[1]);
   flow_status status = x ? flow_volumes_each_plane(context, layer, &window, x, larger, &largest) : e.status;
   largest = flow_express_keep(&e, status, largest);
   return flow_expression_take(&e, flow_volumes_of_images(&e, largest, window.depth), out);

@@ -111,6 +111,19 @@ describe("flow.image", function()
     assert.same({ 0, 0, 6, 6, 0, 0 }, padded:sum(2):reshape({ 6 }):totable())
   end)
 
+  it("leaves transparent pixels of a GIF black, as TensorFlow does", function()
+    if not has_plugin then return pending("without the image plugin") end
+    local screen, palette = "GIF89a\2\0\1\0\128\0\0", "\10\20\30\255\0\0"
+    local frame = ",\0\0\0\0\2\0\1\0\0\2\2\68\10\0;"      -- the colours 0 and 1
+    local function control(flags, index) return ("!\249\4%s\0\0%s\0"):format(string.char(flags), string.char(index)) end
+    local function pixels(before) return flow.image.decode(screen .. palette .. before .. frame):totable()[1] end
+    assert.same({ { 10, 20, 30 }, { 255, 0, 0 } }, pixels "")
+    assert.same({ { 10, 20, 30 }, { 255, 0, 0 } }, pixels(control(0, 1)))
+    assert.same({ { 0, 0, 0 }, { 255, 0, 0 } }, pixels(control(1, 0)))
+    assert.same({ { 10, 20, 30 }, { 0, 0, 0 } }, pixels(control(1, 1)))
+    assert.same({ { 10, 20, 30 }, { 255, 0, 0 } }, pixels(control(1, 9)))
+  end)
+
   it("names files that are not pictures", function()
     local text = support.file("a.jpg", "no picture at all")
     says(text .. ": unknown image format: JPEG, PNG, GIF or BMP is expected, the data begins with 6e 6f 20 70", flow.image.load, text)

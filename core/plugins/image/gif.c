@@ -1,5 +1,5 @@
-/* gif.c: the first frame of a GIF by giflib, as TensorFlow's decode_image gives it: colours of the palette, no
- * transparency, black where the frame does not cover the canvas. Later frames are not looked at. */
+/* gif.c: the first frame of a GIF by giflib, as TensorFlow's decode_image gives it: colours of the palette, black where a pixel is
+ * transparent or the frame does not cover the canvas. Later frames are not looked at. */
 #include <string.h>
 #include <gif_lib.h>
 #include "image/image_plugin.h"
@@ -28,9 +28,11 @@ static flow_status fail_gif(const GifFileType *gif, int error)
                                      why ? why : "the data ends early");
 }
 
-/* Skips what is in front of the first frame; leaves its place and palette in gif->Image. */
-static flow_status find_frame(GifFileType *gif)
+/* Skips what is in front of the first frame; leaves its place and palette in gif->Image, and the index of transparent pixels, -1 without
+ * one, in *transparent. */
+static flow_status find_frame(GifFileType *gif, int *transparent)
 {
+  *transparent = NO_TRANSPARENT_COLOR;
   for (;;) {
     GifRecordType type;
     if (DGifGetRecordType(gif, &type) == GIF_ERROR) return fail_gif(gif, 0);
@@ -40,6 +42,10 @@ static flow_status find_frame(GifFileType *gif)
     int code;
     GifByteType *block;
     if (DGifGetExtension(gif, &code, &block) == GIF_ERROR) return fail_gif(gif, 0);
+    GraphicsControlBlock control; /* giflib's blocks begin with their length */
+    if (code == GRAPHICS_EXT_FUNC_CODE && block && DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK) {
+      *transparent = control.TransparentColor;
+    }
     while (block) {
       if (DGifGetExtensionNext(gif, &block) == GIF_ERROR) return fail_gif(gif, 0);
     }
@@ -61,10 +67,10 @@ static int row_of_line(const GifImageDesc *frame, int line)
 
 /* An index that the palette does not have is left black: it is data of a
  * damaged file, of which the rest may be right. */
-static void paint_row(const ColorMapObject *colours, const GifByteType *indices, int count, unsigned char *to)
+static void paint_row(const ColorMapObject *colours, const GifByteType *indices, int count, int transparent, unsigned char *to)
 {
   for (int x = 0; x < count; x++, to += 3) {
-    if (indices[x] >= colours->ColorCount) continue;         /* stays black */
+    if (indices[x] >= colours->ColorCount || indices[x] == transparent) continue; /* stays black */
     const GifColorType *colour = &colours->Colors[indices[x]];
     to[0] = colour->Red;
     to[1] = colour->Green;
@@ -74,7 +80,7 @@ static void paint_row(const ColorMapObject *colours, const GifByteType *indices,
 
 /* The frame may begin outside of the canvas or reach beyond it; what is outside is read and not painted. pixels: SHeight x SWidth x 3,
  * black. line: room for a line of the frame. */
-static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteType *line)
+static flow_status paint_frame(GifFileType *gif, int transparent, unsigned char *pixels, GifByteType *line)
 {
   const GifImageDesc *frame = &gif->Image;
   const ColorMapObject *colours = frame->ColorMap ? frame->ColorMap : gif->SColorMap;
@@ -85,7 +91,7 @@ static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteT
     if (DGifGetLine(gif, line, frame->Width) == GIF_ERROR) return fail_gif(gif, 0);
     int row = frame->Top + row_of_line(frame, i);
     if (row >= gif->SHeight) continue;
-    paint_row(colours, line, visible, pixels + ((size_t)row * (size_t)gif->SWidth + (size_t)frame->Left) * 3);
+    paint_row(colours, line, visible, transparent, pixels + ((size_t)row * (size_t)gif->SWidth + (size_t)frame->Left) * 3);
   }
   return FLOW_OK;
 }
@@ -94,7 +100,8 @@ static flow_status paint_frame(GifFileType *gif, unsigned char *pixels, GifByteT
 static flow_status decode(GifFileType *gif, flow_image_reserve reserve, void *target)
 {
   const flow_plugin_services *core = flow_image_services();
-  flow_status status = find_frame(gif);
+  int transparent;
+  flow_status status = find_frame(gif, &transparent);
   if (status != FLOW_OK) return status;
   /* One code of at least 3 bits gives at most 4,096 pixels (GIF89a, appendix F). */
   int64_t covered = (int64_t)gif->Image.Width * gif->Image.Height;
@@ -105,7 +112,7 @@ static flow_status decode(GifFileType *gif, flow_image_reserve reserve, void *ta
   void *line;
   status = core->alloc((size_t)gif->Image.Width + 1, &line);
   if (status != FLOW_OK) return status;
-  status = paint_frame(gif, pixels, line);
+  status = paint_frame(gif, transparent, pixels, line);
   core->free(line);
   return status;
 }

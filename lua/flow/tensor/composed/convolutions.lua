@@ -40,17 +40,30 @@ local function fill_window(a, p)
   end
 end
 
+-- A volume with planes of zeros in front and behind.
+local function with_zeros(x, before, after)
+  return ops.pad(x, { { 0, 0 }, { before, after }, { 0, 0 }, { 0, 0 }, { 0, 0 } })
+end
+
+-- A volume with its first plane repeated in front and its last one behind, which changes the largest value of no window that has that plane
+-- in it, nor which of equal ones is the first.
+local function with_edges(x, before, after)
+  local n, list = tools.length(x, 2, "max_pool"), {}
+  for i = 1, before do list[i] = tools.part(x, 2, 1, 1) end
+  list[before + 1] = x
+  for i = 1, after do list[before + 1 + i] = tools.part(x, 2, n, n) end
+  return ops.concat(list, 2)
+end
+
 -- f(picture, tap), an op on pictures {rows, height, width, channels}, on x of any rank. Of a volume: for each tap of its kernel along the
--- depth the planes under it are one batch, and combine joins the results of the taps.
-local function on_planes(x, g, f, combine, outside)
+-- depth the planes under it are one batch, and combine joins the results of the taps. pad(x, before, after): x with planes at its ends.
+local function on_planes(x, g, f, combine, pad)
   local dims = tools.dims(x)
   if g.rank == 1 then
     local y = f(ops.expand_dims(x, 2), 1)
     return ops.squeeze(y, 2)
   elseif g.rank == 2 then return f(x, 1) end
-  if g.before[1] + g.after[1] > 0 then
-    x = ops.pad(x, { { 0, 0 }, { g.before[1], g.after[1] }, { 0, 0 }, { 0, 0 }, { 0, 0 } }, "constant", outside)
-  end
+  if g.before[1] + g.after[1] > 0 then x = pad(x, g.before[1], g.after[1]) end
   local result
   for tap = 1, g.kernel[1] do
     local first = (tap - 1) * g.dilation[1] + 1
@@ -86,7 +99,7 @@ local function convolve(x, kernel, options, what)
       fill_window(a.convolution, p)
       a.convolution.dilation[0], a.convolution.dilation[1], a.convolution.groups = p.dilation[1], p.dilation[2], groups
     end, 2)[1]
-  end, ops.add, 0)
+  end, ops.add, with_zeros)
 end
 
 local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list; }"
@@ -159,8 +172,8 @@ end, "conv_transpose")
 
 ---- pooling ----------------------------------------------------------------------------------------
 
--- Defines a pooling. combine: of the planes of three axes; outside: what a plane of the padding gives.
-local function pooling(name, op, combine, outside)
+-- Defines a pooling. combine: of the planes of three axes; pad: see on_planes.
+local function pooling(name, op, combine, pad)
   takes("inputs, pool_size: number|list, { " .. WINDOW .. "; }")
   tools.define_long(function(x, size, options)
     local back
@@ -172,7 +185,7 @@ local function pooling(name, op, combine, outside)
         fill_window(a.pool, p)
         a.pool.size[0], a.pool.size[1] = p.kernel[1], p.kernel[2]
       end, op == "max_pool" and 2 or 1)[1]
-    end, combine, outside)
+    end, combine, pad)
     if op == "average_pool" and g.rank == 3 then      -- planes of the padding do not count
       local shares = {}
       for i = 0, g.count[1] - 1 do
@@ -184,8 +197,8 @@ local function pooling(name, op, combine, outside)
     return back(y)
   end, name)
 end
-pooling("max_pool", "max_pool", ops.maximum, -math.huge)
-pooling("average_pool", "average_pool", ops.add, 0)
+pooling("max_pool", "max_pool", ops.maximum, with_edges)
+pooling("average_pool", "average_pool", ops.add, with_zeros)
 
 -- Windows that divide an axis of n elements in `count` parts, which may overlap by one: from floor(i n / count) to ceil((i + 1) n / count).
 local function adaptive(name, reduce)
