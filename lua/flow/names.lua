@@ -10,6 +10,14 @@ function names.snake(class)
   return native.text(native.C.flow_snake_case, class)
 end
 
+-- A name that a user gave; raises if it has a zero byte, at which C and the formats of files would end it.
+function names.checked(what, name)
+  if type(name) == "string" and name:find("\0", 1, true) then
+    require("flow.errors").raise("%s: a name has no zero bytes, got %q", what, name)
+  end
+  return name
+end
+
 -- The class of a record whose name is in snake case, which find(name) knows; nil: it has none.
 function names.camel(name, find)
   local class = ("_" .. name):gsub("_(%l)", string.upper):gsub("^Kl", "KL"):gsub("^Logcosh$", "LogCoshError")

@@ -38,7 +38,7 @@ local ACTIVATIONS = { "activation", "recurrent_activation" }
 
 -- Fields that every layer has. options: name, trainable, dtype.
 function Layer:_prepare(class_name, options)
-  rawset(self, "name", options.name or names.auto(class_name))
+  rawset(self, "name", names.checked(class_name, options.name) or names.auto(class_name))
   rawset(self, "_assignments", {})
   rawset(self, "_trainable", options.trainable ~= false)
   rawset(self, "_built", false)

@@ -331,7 +331,7 @@ local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.M
 
 -- Makes a prepared object the model of a graph; returns it.
 local function give_graph(self, inputs, outputs, options)
-  if options.name then rawset(self, "name", options.name) end
+  if options.name then rawset(self, "name", require("flow.names").checked("flow.Model", options.name)) end
   local input_list, input_names = as_list(inputs, "flow.Model: inputs")
   local output_list, output_names = as_list(named_data.of_outputs(self, outputs, symbolic.is), "flow.Model: outputs")
   set_graph(self, input_list, output_list, input_names, output_names)

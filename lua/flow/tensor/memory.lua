@@ -108,7 +108,7 @@ function tensor.save_npz(path, arrays)
     if type(name) ~= "string" or name == "" then
       raise("flow.save_npz: arrays have names, flow.save_npz(path, { x = tensor }); got %s", errors.describe(name))
     end
-    names[#names + 1] = name
+    names[#names + 1] = require("flow.names").checked("flow.save_npz", name)
   end
   table.sort(names)
   check(C.flow_archive_writer_new(path, writer_out))

@@ -90,6 +90,7 @@ function variable.Variable(value, options)
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
+  require("flow.names").checked("flow.Variable", options.name)
   native.try(C.flow_variable_new, native.pointer(initial), options.name, options.trainable, sync, out_variable)
   local made = adopt(out_variable[0])
   if sync == C.FLOW_MIRRORED then placement.share_new { made } else placement.register { made } end
