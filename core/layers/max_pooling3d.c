@@ -20,8 +20,9 @@ static flow_tensor *with_edges(flow_expression *e, flow_tensor *x, int64_t befor
   const flow_attributes depth = { .axis = { 1 } };
   for (int64_t i = 0; i < before + after && e->status == FLOW_OK; i++) {
     int64_t plane = i < before ? 0 : x->shape[1] - 1;
-    const flow_attributes slice = { .slice = { .rank = 5, .begin = { 0, plane }, .end = { all, plane + 1, all, all, all },
-                                               .step = { 1, 1, 1, 1, 1 } } };
+    const flow_attributes slice = {
+      .slice = { .rank = 5, .begin = { 0, plane }, .end = { all, plane + 1, all, all, all }, .step = { 1, 1, 1, 1, 1 } }
+    };
     flow_tensor *edge = flow_express(e, FLOW_OP_slice, x, NULL, NULL, &slice);
     x = i < before ? flow_express(e, FLOW_OP_concat, edge, x, NULL, &depth) : flow_express(e, FLOW_OP_concat, x, edge, NULL, &depth);
   }
