@@ -98,8 +98,25 @@ describe("functions of flow on symbolic tensors", function()
     assert.truthy(message:find("flow.argsort in a file has an argument of the kind __other__", 1, true), message)
   end)
 
+  it("that give several results are read with all of them", function()
+    local rows = flow.random.normal({ 3, 8 }, { seed = 1 })
+    for name, f in pairs {
+      top_k = function(a) return flow.top_k(a, 2) end, rfft = function(a) return flow.rfft(a) end,
+      stft = function(a) return flow.stft(a, 4, 2, 4) end, moments = function(a) return flow.moments(a, 2) end,
+      split = function(a) return unpack(flow.split(a, 2, 2)) end,
+    } do
+      local a, path = flow.Input { 8 }, support.folder() .. "/results.keras"
+      local model = flow.Model { inputs = a, outputs = { f(a) } }
+      model:save(path)
+      local expected, found = { f(rows) }, flow.load_model(path):predict(rows, { verbose = 0 })
+      assert.equals(2, #found, name)
+      for i = 1, 2 do assert.is_true(flow.allclose(expected[i], found[i]):item(), name) end
+    end
+  end)
+
   it("that give no row for each row are named by predict", function()
-    for shape, output in pairs { ["{}"] = input:sum(), ["{4, 4}"] = input:sum(1) } do
+    for shape, output in pairs { ["{}"] = input:sum(), ["{4, 4}"] = input:sum(1), ["{1, 4, 4}"] = input:sum(1, true),
+                                 ["{2, 3, 4, 4}"] = flow.stack { input, input } } do
       local model = flow.Model { inputs = input, outputs = output }
       local message = support.message_of(function() model:predict(flow.ones { 3, 4, 4 }, { verbose = 0 }) end)
       assert.truthy(message:find("has the shape " .. shape .. ", which is not one row for each row of a batch", 1, true), message)

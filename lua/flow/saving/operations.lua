@@ -14,6 +14,7 @@ local native = require "flow.ffi"
 local ops = require "flow.tensor.ops"
 local own_operations = require "flow.saving.own_operations"
 local symbolic = require "flow.layers.symbolic"
+local gathered = require("flow.layers.several").gathered
 local tensor = require "flow.tensor"
 local variable = require "flow.tensor.variable"
 
@@ -350,7 +351,8 @@ end
 function operations.read(entry)
   local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
   local op, name = record and ops[record.name], type(entry.config) == "table" and entry.config.name or entry.name
-  local function named(result)
+  local function named(...)      -- several results are a list
+    local result = gathered(...)
     local first = type(result) == "table" and not symbolic.is(result) and result[1] or result
     if symbolic.is(first) and type(name) == "string" then rawset(first.layer, "name", name) end
     name = nil

@@ -38,12 +38,18 @@ local function bytes_of(t)
   return t.size * C.flow_dtype_size(native.dtype(t.dtype))
 end
 
--- Adds what is in self.outputs, from a batch of this many rows.
+local function refuse(self, output, shape)
+  raise("predict: output %d of \"%s\" has the shape {%s}, which is not one row for each row of a batch, so batches cannot be put "
+    .. "together: call the model, model(x), or predict_on_batch", output, self.model.name, table.concat(shape, ", "))
+end
+
+-- Adds what is in self.outputs, from a batch of this many rows. Where the rows of all are known, each output has these.
 function Predictions:add(rows)
   local count = 0
   while count < steps.MOST_OUTPUTS and self.outputs[count] ~= nil do
     local part = native.tensor(self.outputs[count])
     count = count + 1
+    if self.total and not self.gathers and (part.rank == 0 or part.shape[1] ~= rows) then refuse(self, count, part.shape) end
     if self.gathers then part = workers.gather_rows(self.model, tensor.on_host(part)) end
     self.waiting[count] = self.waiting[count] or {}
     table.insert(self.waiting[count], part)
@@ -67,10 +73,7 @@ end
 -- Appends rows of an output, a tensor on the host. Where they are all that there will be, the tensor itself is kept.
 local function append(self, output, part)
   local pieces, shape = self.pieces[output] or {}, part.shape
-  if #shape == 0 or self.total and self.taken + shape[1] > self.total then
-    raise("predict: output %d of \"%s\" has the shape {%s}, which is not one row for each row of a batch, so batches cannot be put "
-      .. "together: call the model, model(x), or predict_on_batch", output, self.model.name, table.concat(shape, ", "))
-  end
+  if #shape == 0 or self.total and self.taken + shape[1] > self.total then refuse(self, output, shape) end
   self.pieces[output] = pieces
   if not self.total or shape[1] == self.total then
     pieces[#pieces + 1] = part
