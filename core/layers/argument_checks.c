@@ -117,10 +117,10 @@ static argument_value default_value(const flow_argument *parameter, double *numb
 
 /* ---- checking ---------------------------------------------------------------------------------------------------------- */
 
-/* Whole, and of a size at which a double still tells neighbours apart. */
+/* Whole, and of a size at which a double still tells neighbours apart: 2^53 may have been 2^53 + 1 in a file. */
 static int is_integer(double number)
 {
-  return number >= -0x1p53 && number <= 0x1p53 && floor(number) == number;
+  return fabs(number) < 0x1p53 && floor(number) == number;
 }
 
 /* NaN, which stands for null, is not an integer. */
@@ -146,8 +146,9 @@ static int all_numbers(const argument_value *value)
 static flow_status wrong_type(const char *who, const char *name, const flow_argument *parameter, const argument_value *value)
 {
   char found[LIST_SIZE];
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s must be %s, found %s", who, name, expected_text(parameter->type),
-                   value_text(value, found, sizeof found));
+  int too_large = parameter->type == FLOW_INTEGER && value->kind == VALUE_NUMBER && fabs(value->number) >= 0x1p53;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s must be %s%s, found %s", who, name, expected_text(parameter->type),
+                   too_large ? " of a magnitude below 2^53" : "", value_text(value, found, sizeof found));
 }
 
 /* Stores the choice that `value` names (case does not count, as in Keras), spelled as the record spells it. parameter->choices:

@@ -27,7 +27,8 @@ local out = native.out("flow_tensor")
 
 local function check_seed(what, seed)
   if type(seed) ~= "number" or seed ~= math.floor(seed) or seed < 0 or seed >= 2 ^ 53 then
-    raise("%s: a seed is a whole number from 0, got %s", what, errors.describe(seed))
+    local below = type(seed) == "number" and seed >= 2 ^ 53 and " and below 2^53" or ""
+    raise("%s: a seed is a whole number from 0%s, got %s", what, below, errors.describe(seed))
   end
   return seed
 end
