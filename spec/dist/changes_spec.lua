@@ -1,5 +1,6 @@
 -- changes_spec.lua: variables that a callback or the script changes on one of two workers alone, between steps: the next step says so on
--- both, before they train different models; the next fit begins with the chief's numbers, and says so, too.
+-- both, before they train different models; the next fit begins with the chief's numbers, and says so, too. What a step itself assigns of
+-- a worker's own rows is a warning.
 local clusters = require "spec.support.clusters"
 
 local BEGIN = [[
@@ -154,5 +155,35 @@ describe("what both workers have in the end", function()
       .. "all workers begin with those of worker:0"
     assert.equal(2, select(2, output:gsub("%[worker:1%] " .. sentence, "")), output)
     assert.equal(2, select(2, output:gsub(sentence, "")), output)
+  end)
+end)
+
+describe("a step that assigns what each worker has computed from its own rows", function()
+  local SCRIPT = [[
+    local own, same, summed, local_sum = strategy.scope(function()
+      return flow.Variable(0, { name = "own" }), flow.Variable(0, { name = "same" }), flow.Variable(0, { name = "summed" }),
+        flow.Variable(0, { name = "local_sum", sync = "SUM_ON_READ", trainable = false })
+    end)
+    local function assign(rows, rate)
+      local context = flow.distribute.get_replica_context()
+      own:assign(rows:mean())
+      same:assign(rate * 2)
+      summed:assign(context:all_reduce("SUM", rows:mean()))
+      local_sum:assign_add(rows:mean())
+    end
+    for i = 1, 12 do strategy:run(assign, { flow.ones { 3, 2 } * (index + i), flow.tensor(0.1 * i) }) end
+    print("=", own:item(), ("%.3f"):format(same:item()), summed:item(), local_sum:item())
+    own:assign(index)
+    strategy:run(assign, { flow.ones { 3, 2 }, flow.tensor(0.1) })
+    print("=", own:item())]]
+
+  it("is told once that the workers have different numbers then, and goes on", function()
+    local said, output, code = launch(SCRIPT)
+    assert.equal(0, code, output)
+    assert.same({ "12\t2.400\t25\t168", "1" }, said[0], output)
+    assert.same({ "13\t2.400\t25\t168", "1" }, said[1], output)
+    local sentence = 'variable "own": a step assigns to it what each replica computes from its own data, and the workers have different'
+    assert.equal(2, select(2, output:gsub(sentence, "")), output)
+    assert.equal(2, select(2, output:gsub("a step assigns to it", "")), output)
   end)
 end)

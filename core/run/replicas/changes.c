@@ -2,10 +2,16 @@
  * script may change them on one worker only, and from then on the workers would train different models and add up their gradients. See
  * replica_set.h.
  *
+ * A step can do it, too: it assigns what follows from a worker's own rows with no sum over the workers in between. TensorFlow refuses that
+ * where the variable has no aggregation. Here what it leaves is compared in the first runs, and a difference is a warning, since nothing
+ * else may depend on the variable; which is each worker's own from then on.
+ *
  * What a process writes between steps is counted in the variable's version. Only what was written since the workers agreed last is looked
  * at, so that steps take nothing but a comparison for each variable. A worker that has written numbers that were there before, or that
  * has put others in and the former back, has changed nothing: where the workers have not written the same, the numbers decide. */
 #include "run/replicas/replica_set.h"
+
+#include <stdio.h>
 
 #include "base/memory.h"
 #include "base/philox.h"
@@ -16,10 +22,43 @@ static int is_watched(const flow_value *value)
   return value->kind == FLOW_VALUE_VARIABLE && !value->late && value->variable->sync != FLOW_SUM_ON_READ;
 }
 
+/* own[value]: it may differ between workers. */
+static void mark(const flow_graph *graph, const flow_node *node, char *own)
+{
+  int differs = 0;
+  for (int i = 0; i < node->input_count; i++) {
+    int value = node->inputs[i];
+    if (value >= 0) differs |= own[value] || graph->values[value].kind == FLOW_VALUE_INPUT;
+  }
+  if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) differs = 0;
+  for (int i = 0; i < node->output_count; i++) own[node->outputs[i]] = (char)differs;
+}
+
+/* Finds the variables to which the plan assigns what may differ between workers. */
+static flow_status find_own_assignments(const flow_plan *plan)
+{
+  enum { CHECKS = 8 };
+  const flow_graph *graph = plan->graph;
+  void *block;
+  FLOW_TRY(flow_alloc_zero((size_t)graph->value_count + 1, &block));
+  char *own = block;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &graph->nodes[plan->order[k]];
+    mark(graph, node, own);
+    if (node->op != FLOW_OP_assign) continue;
+    const flow_value *target = &graph->values[node->inputs[0]];
+    int differs = own[node->inputs[1]] || graph->values[node->inputs[1]].kind == FLOW_VALUE_INPUT;
+    if (differs && is_watched(target) && target->variable->own_checks == 0) target->variable->own_checks = CHECKS;
+  }
+  flow_free(block);
+  return FLOW_OK;
+}
+
 flow_status flow_watch_variables(flow_replica_set *set)
 {
   const flow_graph *graph = set->lead->plan->graph;
   void *block;
+  FLOW_TRY(find_own_assignments(set->lead->plan));
   FLOW_TRY(flow_alloc_zero(sizeof(flow_variable *) * ((size_t)graph->value_count + 1), &block));
   set->watched = block;
   for (int v = 0; v < graph->value_count; v++)
@@ -36,7 +75,7 @@ void flow_release_watched(flow_replica_set *set)
 
 static int is_changed(const flow_variable *variable)
 {
-  return variable->version != variable->agreed_version;
+  return variable->own_checks > 0 || (variable->own_checks == 0 && variable->version != variable->agreed_version);
 }
 
 flow_status flow_find_changes(const flow_replica_set *set, uint64_t *out)
@@ -49,6 +88,17 @@ flow_status flow_find_changes(const flow_replica_set *set, uint64_t *out)
     *out = flow_mix(flow_mix(*out, (uint64_t)i), hash);
   }
   return FLOW_OK;
+}
+
+static void warn(const flow_variable *variable)
+{
+  char text[500];
+  snprintf(text, sizeof text,
+           "variable \"%.200s\": a step assigns to it what each replica computes from its own data, and the workers have different numbers "
+           "in it now: reduce them first (flow.distribute.get_replica_context():all_reduce), or make it with sync = \"MEAN_ON_READ\" or "
+           "\"SUM_ON_READ\"",
+           variable->name);
+  flow_log(FLOW_LOG_WARNING, text);
 }
 
 static const char *name_of(const flow_exchange *exchange, int worker)
@@ -88,9 +138,12 @@ static flow_status compare_states(const flow_replica_set *set)
   uint64_t *own = block, *all = own + count;
   flow_status status = gather_states(set, own, all);
   for (size_t i = 0; i < count; i++)
-    for (int w = 1; w < exchange->workers && status == FLOW_OK; w++) {
+    for (int w = 1; w < exchange->workers && status == FLOW_OK && set->watched[i]->own_checks >= 0; w++) {
       uint64_t first = all[i], theirs = all[(size_t)w * count + i];
-      if (first >> 1 != theirs >> 1) status = fail_to_match(exchange, set->watched[i], 0, first, w, theirs);
+      if (first >> 1 == theirs >> 1) continue;
+      if (set->watched[i]->own_checks == 0) status = fail_to_match(exchange, set->watched[i], 0, first, w, theirs);
+      else warn(set->watched[i]);
+      if (status == FLOW_OK) set->watched[i]->own_checks = -1;
     }
   flow_free(block);
   return status;
@@ -99,6 +152,9 @@ static flow_status compare_states(const flow_replica_set *set)
 flow_status flow_settle_changes(flow_replica_set *set, int differ)
 {
   if (differ) FLOW_TRY(compare_states(set));
-  for (int i = 0; i < set->watched_count; i++) set->watched[i]->agreed_version = set->watched[i]->version;
+  for (int i = 0; i < set->watched_count; i++) {
+    set->watched[i]->agreed_version = set->watched[i]->version;
+    if (set->watched[i]->own_checks > 0) set->watched[i]->own_checks--;
+  }
   return FLOW_OK;
 }
