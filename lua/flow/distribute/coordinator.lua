@@ -95,27 +95,34 @@ local function spread(list, count)
   return values, n
 end
 
--- What a flow.fn has failed with that takes elements from an iterator by itself, as TensorFlow's step functions do.
-local function explained(f, problem)
-  local asked = fn.is(f) and (problem:find("method 'next'", 1, true) or problem:find('"next"', 1, true) or
-    problem:find("attempt to call", 1, true))
-  return asked and problem .. " (a flow.fn gets the values of the iterator's next element in its place, function(x, y); a function without "
-    .. "flow.fn gets the iterator)" or problem
+-- What a flow.fn has failed with. If iterators were among its arguments and it has never run, it may be written to take their elements by
+-- itself, as TensorFlow's step functions do.
+local function explained(self, f, arguments, count, problem)
+  if not fn.is(f) or self._has_run[f] then return problem end
+  for i = 1, count do
+    if object.is(arguments[i], PerWorkerIterator) then
+      return problem .. " (a flow.fn gets the values of the iterator's next element in its place, function(x, y); a function without "
+        .. "flow.fn gets the iterator)"
+    end
+  end
+  return problem
 end
 
 -- Computes what an item says. Errors of the function are the chief's to raise.
 local function run(self, order)
   local f = self._functions[order.f] or raise("%s: function %d is not known here: do all tasks run the same script?", WHAT, order.f)
-  local results
+  local results, arguments
   local ok, problem = pcall(function()
-    local list, n = incoming(self, order.arguments), order.count
+    arguments = incoming(self, order.arguments)
+    local list, n = arguments, order.count
     if fn.is(f) then list, n = spread(list, n) end
     results = { placement.within(self.strategy._placement, f, unpack(list, 1, n)) }
   end)
   if not ok then
     if native.interrupted() or native.preempted() then error(problem, 0) end
-    return { failed = explained(f, tostring(problem)) }
+    return { failed = explained(self, f, arguments or {}, order.count, tostring(problem)) }
   end
+  self._has_run[f] = true
   local text, pieces = crew.encode(results, "what a scheduled function returned")
   return { result = text, pieces = pieces }
 end
@@ -238,8 +245,8 @@ function coordinators.ClusterCoordinator(strategy)
     raise("%s takes a ParameterServerStrategy whose cluster this process is a chief or worker of, got %s", WHAT, errors.describe(strategy))
   end
   if rawget(strategy, "_coordinator") then return strategy._coordinator end
-  local self = object.new(Coordinator, { strategy = strategy, _store = store, _functions = {}, _numbers = {}, _iterators = {}, _phase = 1,
-                                         _scheduled = 0, _published = false })
+  local self = object.new(Coordinator, { strategy = strategy, _store = store, _functions = {}, _numbers = {}, _has_run = {},
+                                         _iterators = {}, _phase = 1, _scheduled = 0, _published = false })
   if store.is_chief then open_phase(self) end
   if self._phase > 1 then
     raise("%s: the chief was started again, and what it had scheduled is lost: start the job again, from its last checkpoint", WHAT)
