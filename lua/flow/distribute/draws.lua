@@ -1,5 +1,5 @@
--- draws.lua: which random numbers the functions that a strategy runs draw: each has a seed, and counts its runs. They are known by the
--- place in the program where they are, so that a function that is traced again, or by a worker that was started again, goes on.
+-- draws.lua: the random numbers of the functions that a strategy runs. Each function has a seed and a count of its runs. A function is
+-- identified by its place in the program, so that it continues its numbers when it is traced again, or when a worker was started again.
 
 local draws = {}
 

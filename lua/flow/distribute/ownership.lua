@@ -1,5 +1,5 @@
--- ownership.lua: which strategy a model belongs to: the one in whose scope it was made. What is trained must have been made there, too:
--- only then all workers began with the same values. Where several workers run, what was made outside is adopted or refused.
+-- ownership.lua: a model belongs to the strategy in whose scope it was made. The variables that it trains must have been made in that
+-- scope, too, since otherwise workers may start from different values. With several workers, a model made outside is adopted or refused.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -45,8 +45,8 @@ local function take_over(layer, p)
   for _, child in ipairs(layer._children) do take_over(child, p) end
 end
 
--- A model that was made outside of all scopes and is to be trained, while this process is one of several workers, becomes that strategy's:
--- trained by each for itself it would be another model on each. All workers come here.
+-- Gives a model that was made outside of all scopes to the strategy of this process, which is one of several workers, before it is trained:
+-- otherwise each worker would train a different model. All workers make this call.
 function ownership.adopt(model, what)
   local p = placement.joined()
   if not p or rawget(model, "_placement") then return end

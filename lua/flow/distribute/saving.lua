@@ -9,8 +9,9 @@
 -- among the paths of this place of the program: between two calls that all workers make together, such as two steps. Another worker looks
 -- for its path among those that the chief has published in the same place, after the last one it found. If there are only other ones,
 -- the path is its own; if there are none, it waits for the next, until the chief is in a later place: then it is its own, too. So a chief
--- that saves more than the others is understood, with one doubt: where it saves one path alone, and then one with the others, who come
--- earlier take that for their own. Then two workers write one file, the same content, each in whole (a temporary file that is renamed).
+-- that saves more files than the others is handled, with one exception: if the chief first saves a path alone and then one that all save,
+-- workers that come earlier take the second path for their own. Then several workers write that file, each whole and with the same content
+-- (a temporary file that is renamed).
 --
 --   saving.once(worker, path, f)      f() writes. Returns what f returned, on all workers: a text or nil; and whether this one called f
 --   saving.check_shared(worker, folder, what), check_seen(worker, path, what)     warn where workers do not see what the chief writes
@@ -83,7 +84,7 @@ function saving.without_position(message)
   return (tostring(message):gsub("^[^\n]-:%d+: ", "")):sub(1, 4000)
 end
 
--- Who runs on from a place has met all others at its end: what was published there is of no use to anybody.
+-- All workers have met at the end of a place before one goes on, so the texts that were published there are no longer needed.
 local function publish_in(worker, place, key, text)
   local published = worker._published
   if published.place ~= place then
@@ -94,8 +95,8 @@ local function publish_in(worker, place, key, text)
   publish(worker, key, text)
 end
 
--- The chief's part: says that it begins to write the path, writes by f(), and says what came of it, by which those who wait go on or raise.
--- Raises what f raises, after that. Returns f's result, and true: it was written here.
+-- The chief's part: publishes that it begins to write the path, calls f(), and publishes the result, with which the waiting workers go on
+-- or raise. Then raises what f raised. Returns f's result, and true: this worker wrote the file.
 local function write_for_all(worker, kind, path, f)
   local counter, place = counter_of(worker, kind)
   counter.seen = counter.seen + 1

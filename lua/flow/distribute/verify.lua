@@ -1,5 +1,5 @@
--- verify.lua: whether all that hold a copy of a model's variables hold the same numbers: the workers, and in each of them its GPUs.
--- Replicas on the CPU of one process share their variables. Hashes are compared; who differs is found only where they do.
+-- verify.lua: checks that all copies of a model's variables have the same numbers. Each worker has a copy, and each GPU of a worker;
+-- replicas on the CPU of one process share their variables. Hashes are compared; only if they differ, the differing copies are looked for.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -35,8 +35,8 @@ local function hashes_of(variables, list)
   return hashes
 end
 
--- Two words that are the same on all workers only if all hashes are: those of the first device as one number, and whether the other
--- devices have the same ones.
+-- Two numbers that are equal on all workers only if all hashes are: one made of the first device's hashes, and whether the hashes of the
+-- other devices equal those.
 local function summary_of(hashes, count, copies)
   local words = native.array("uint64_t", 2)
   for i = 0, count - 1 do words[0] = words[0] * 0x100000001b3ULL + hashes[i] end
