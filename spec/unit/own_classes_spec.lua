@@ -299,3 +299,32 @@ describe("update_state", function()
     assert.equal(1, mean:result())
   end)
 end)
+
+describe("a call of a layer written in Lua", function()
+  local x = flow.ones { 1, 2 }
+  local function refusal(layer, ...)
+    local given = { ... }
+    return message_of(function()
+      local result = layer(x, unpack(given))
+      return result
+    end)
+  end
+
+  it("refuses an option and an argument that its call() does not name", function()
+    local One, Two, Rest = layers.Layer:extend "One", layers.Layer:extend "Two", layers.Layer:extend "Rest"
+    function One:call(inputs) return inputs end
+    function Two:call(inputs, scale, training) return training and inputs * scale or inputs end
+    function Rest:call(inputs, options) return options.factor and inputs * options.factor or inputs end
+    local Model = flow.Model:extend "Wrapper"
+    function Model:call(inputs) return inputs end
+    for _, class in ipairs { One, Model } do
+      assert.matches('unknown option "trainin"; did you mean "training"', refusal(class(), { trainin = true }))
+      assert.matches("its call takes %(inputs%); a tensor float32 {1, 2} cpu is one argument too many", refusal(class(), x))
+      assert.equal(1, class()(x, { training = true })[{ 1, 1 }]:item())
+    end
+    assert.matches('unknown option "scal"; did you mean "scale"', refusal(Two(), { scal = 2, training = true }))
+    assert.matches('unknown option "factor"', refusal(Two(), 2, true, { factor = 1 }))
+    assert.equal(2, Two()(x, { scale = 2, training = true })[{ 1, 1 }]:item())
+    assert.equal(3, Rest()(x, { factor = 3 })[{ 1, 1 }]:item())
+  end)
+end)

@@ -105,7 +105,7 @@ describe("RNN", function()
     assert.matches("expected one step or more", problem(layers.RNN(layers.GRUCell(3)), flow.ones { 2, 3 }))
     local Bad = layers.Layer:extend("Bad")
     function Bad:init() self.state_size = 2 end
-    function Bad:call(x) return x end
+    function Bad:call(x, _) return x end
     assert.matches("returns the output and a list of 1 next states", problem(layers.RNN(Bad()), flow.ones { 2, 3, 4 }))
     assert.matches("input has 3 dimensions", problem(layers.LSTMCell(2), flow.ones { 1, 2, 3 }, { flow.ones { 1, 2 } }))
   end)

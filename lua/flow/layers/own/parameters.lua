@@ -5,7 +5,9 @@ local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 local arguments = require "flow.arguments"
 local object = require "flow.object"
+local errors = require "flow.errors"
 
+local raise = errors.raise
 local parameters = {}
 
 local FIRST = 2      -- the first parameter after self
@@ -28,6 +30,20 @@ local FOR_OPTIONS = {}
 local OPTIONS = "options opts opt o kwargs args arguments named config params call_options settings given known more rest"
 for name in OPTIONS:gmatch "%S+" do FOR_OPTIONS[name] = true end
 
+-- Raises for what a call has given by name that no parameter takes; names: the parameters.
+local function check_taken(self, options, names)
+  local known = { training = true, mask = true }
+  for _, name in ipairs(names) do known[name] = true end
+  errors.check_options(object.title(self), options, known)
+end
+
+-- Raises for what follows the values of all parameters, unless it is options that every call has.
+local function check_extra(self, extra, names)
+  if extra == nil then return end
+  if arguments.is_options(extra) then return check_taken(self, extra, { unpack(names, 2) }) end
+  raise("%s: its call takes (%s); %s is one argument too many", object.title(self), table.concat(names, ", "), errors.describe(extra))
+end
+
 -- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
 -- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: as the call
 -- gives it; nil if it does not.
@@ -35,10 +51,17 @@ function parameters.of_call(call, class)
   if not rawget(class, "in_lua") then return call end
   local names, named = names_of(call), {}
   for i = 2, #names do named[names[i]] = i end
-  if #names < 2 or debug.getinfo(signature.unguarded(call), "u").isvararg then return call end
+  if #names < 1 or debug.getinfo(signature.unguarded(call), "u").isvararg then return call end
+  if #names == 1 then
+    return function(self, inputs, extra)
+      if extra ~= nil then check_extra(self, extra, names) end
+      return call(self, inputs)
+    end
+  end
   local by_name = named.training or named.mask
   return function(self, ...)
     local count = select("#", ...)
+    if count > #names then check_extra(self, (select(#names + 1, ...)), names) end
     local options, position = count > 1 and (select(count, ...)), named.training
     local training = position and position <= count and (select(position, ...))
     if type(training) == "boolean" then scopes.own().training = training end      -- given by position: for the layers inside
@@ -65,6 +88,8 @@ function parameters.of_call(call, class)
         if not taken[name] then left[name] = value end
       end
       values[#names] = left
+    else
+      check_taken(self, options, names)
     end
     return call(self, unpack(values, 1, math.max(#names, count - 1)))
   end
