@@ -61,6 +61,10 @@ typedef union flow_attributes {
     int64_t size, count;
     int32_t inverse, unused;
   } fourier; /* the line's length; entries of a result; + instead of - */
+  /* lower: of solve_triangle; transposed: of a; full: all of Q, or of U and V */
+  struct {
+    int32_t lower, transposed, full, unused;
+  } matrix;
   /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
   struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
   /* activation: of the fused op `dense`; swapped: made by plans of the CPU, flow_swapped, what lies in memory as {..., rows, k, columns} */

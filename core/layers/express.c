@@ -4,18 +4,6 @@
 
 enum { MOST_OUTPUTS = 4 };
 
-/* Takes `made` over, in failure too, so that formulas can be written without looking at each step: after the first failure nothing is
- * made any more, and the expression's end tells. */
-flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made)
-{
-  if (e->status == FLOW_OK && status == FLOW_OK && e->count == FLOW_EXPRESSION_MOST)
-    status = flow_fail(FLOW_INTERNAL, "a formula makes more than %d tensors", FLOW_EXPRESSION_MOST);
-  if (e->status == FLOW_OK) e->status = status;
-  if (e->status == FLOW_OK) return e->made[e->count++] = made;
-  flow_tensor_release(made);
-  return NULL;
-}
-
 /* Within a policy of 16 bits the value is cast when it is read (flow_variable_read). */
 flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable)
 {

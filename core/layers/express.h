@@ -18,8 +18,6 @@ flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *argu
 flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes);
 /* Labels of classes or numbers of rows as integers: floats are truncated, and NaN, which a cast would make 0, becomes INT32_MIN. */
 flow_tensor *flow_express_indices(flow_expression *e, flow_tensor *x);
-/* `made` belongs to the expression from now on; `status` tells whether making it succeeded. */
-flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made);
 
 /* dtype and shape of a tensor as rules see them. */
 flow_signature flow_signature_of(const flow_tensor *tensor);

@@ -60,7 +60,7 @@ typedef struct flow_onnx_record {
 } flow_onnx_record;
 
 /* The record of an op; NULL: it has no ONNX form, and cannot be exported. These are ops of training steps, of data pipelines and of what
- * plans make, random numbers and affine sampling. */
+ * plans make, random numbers, affine sampling and decompositions of matrices. */
 const flow_onnx_record *flow_onnx_of(int op);
 
 /* The first failure stays. Returns NULL, for rules that return a name. */

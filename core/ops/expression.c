@@ -32,16 +32,24 @@ flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tenso
   return output;
 }
 
+/* Takes `made` over, in failure too, so that formulas can be written without looking at each step. */
+flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made)
+{
+  if (e->status == FLOW_OK && status == FLOW_OK && e->count == FLOW_EXPRESSION_MOST)
+    status = flow_fail(FLOW_INTERNAL, "a formula makes more than %d tensors", FLOW_EXPRESSION_MOST);
+  if (e->status == FLOW_OK) e->status = status;
+  if (e->status == FLOW_OK) return e->made[e->count++] = made;
+  flow_tensor_release(made);
+  return NULL;
+}
+
 /* A scalar in the dtype of `like`; in a trace the op that reads it makes it a constant. */
 flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value)
 {
+  flow_tensor *scalar = NULL;
   if (e->status != FLOW_OK) return NULL;
-  if (e->count == FLOW_EXPRESSION_MOST) {
-    e->status = flow_fail(FLOW_INTERNAL, "a formula makes more than %d tensors", FLOW_EXPRESSION_MOST);
-    return NULL;
-  }
-  e->status = flow_tensor_scalar(flow_tensor_dtype(like), value, &e->made[e->count]);
-  return e->status == FLOW_OK ? e->made[e->count++] : NULL;
+  flow_status status = flow_tensor_scalar(flow_tensor_dtype(like), value, &scalar);
+  return flow_express_keep(e, status, scalar);
 }
 
 /* after_cast lets a trace remember that a 16-bit value has a wider one behind it (flow_graph_loosen). */

@@ -17,6 +17,7 @@
 #include "cuda/ops/movement/casts.c"
 #include "cuda/ops/movement/constant.h"
 #include "cuda/ops/convolution/convolution.h"
+#include "cuda/ops/decompositions/decompositions.c"
 #include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/ops/convolution/filters.h"
 #include "cuda/ops/fourier/fourier.c"
@@ -50,6 +51,7 @@
   CASTS_KERNELS(ELEMENT, BLOCK)            \
   CONSTANT_KERNELS(ELEMENT, BLOCK)         \
   CONVOLUTION_KERNELS(ELEMENT, BLOCK)      \
+  DECOMPOSITION_KERNELS(ELEMENT, BLOCK)    \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK)      \
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
   FILTERS_KERNELS(ELEMENT, BLOCK)          \

@@ -334,6 +334,33 @@ for name, entry in pairs { real = { 1, 9, 12, 7 }, ["odd, real"] = { 1, 9, 9, 9 
       attributes = { fourier = { size = entry[3], count = entry[4], inverse = inverse } } })
   end
 end
+-- Matrices: of floats only. What is added to the diagonal keeps them far from singular, and their values apart.
+local function matrices(m, n) return { -1, m, n, low = -1, high = 1 } end
+local function firm(inputs)
+  local x, n = inputs[1], inputs[1].shape[3]
+  local diagonal = flow.eye(x.shape[2], n, { dtype = x.dtype }) * (flow.arange(n):to(x.dtype) * 3 + 4)
+  return { x + diagonal, inputs[2] }
+end
+add("cholesky", { matrices(5, 5) }, { whole = false, prepare = function(inputs)
+  local x = firm(inputs)[1]
+  return { flow.matmul(x, x:swapaxes(-1, -2)) }
+end })
+for _, entry in ipairs { { "solve", 0, 0 }, { "solve", 0, 1 }, { "solve_triangle", 0, 0 }, { "solve_triangle", 1, 0 },
+                         { "solve_triangle", 1, 1 } } do
+  add(entry[1], { matrices(5, 5), matrices(5, 2) }, { whole = false, prepare = firm,
+    name = (entry[2] == 1 and "lower" or "upper") .. (entry[3] == 1 and " transposed" or ""),
+    attributes = { matrix = { lower = entry[2], transposed = entry[3] } } })
+end
+add("lu", { matrices(5, 5) }, { whole = false, prepare = firm })
+add("eigh", { matrices(5, 5) }, { whole = false, all_outputs = true, prepare = firm })
+for _, sizes in ipairs { { 5, 3 }, { 3, 5 }, { 4, 4 } } do
+  local name = ("%d by %d"):format(sizes[1], sizes[2])
+  for _, op in ipairs { "qr", "svd" } do
+    add(op, { matrices(sizes[1], sizes[2]) }, { name = name, whole = false, all_outputs = true, prepare = firm })
+    add(op, { matrices(sizes[1], sizes[2]) }, { name = name .. ", all", whole = false, prepare = firm, gradient = false,      -- not unique
+      attributes = { matrix = { full = 1 } } })
+  end
+end
 add("take_along", { { -1, 5, 9 }, { -1, 5, 4, classes = 9 } }, { name = "last axis", attributes = { along = { axis = -1 } } })
 add("take_along", { { -1, 5, 9 }, { -1, 7, 9, classes = 5 } }, { name = "middle axis", attributes = { along = { axis = 1 } } })
 add("take_along", { { 6, 5 }, { 4, 5, classes = 6 } }, { name = "rows", attributes = { along = { axis = 0 } } })

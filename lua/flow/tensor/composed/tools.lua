@@ -94,23 +94,6 @@ function tools.is_free(x)
   return not tensor.is_symbolic(x) and native.C.flow_tape_depth(native.context) == 0 and native.C.flow_tensor_device(native.pointer(x)) < 0
 end
 
--- A float64 tensor of zeros with x's dimensions, of which the last two are replaced by `trailing`, and the pointer to its elements.
-function tools.doubles_beside(x, trailing)
-  local dims = tensor.raw_shape(x)
-  dims[#dims], dims[#dims - 1] = nil, nil
-  for _, n in ipairs(trailing) do dims[#dims + 1] = n end
-  local result = tensor.new(native.dtype "float64", dims)
-  return result, native.data(result)
-end
-
--- The matrices {m, n} of x as one array of doubles, row by row, which the caller may write to, and how many matrices there are.
-function tools.copied_matrices(x, m, n)
-  local data, elements = native.doubles(x)
-  local copy = native.array("double", math.max(elements, 1))
-  for i = 0, elements - 1 do copy[i] = data[i] end
-  return copy, m * n > 0 and elements / (m * n) or 0
-end
-
 -- Elements first to last of an axis, counted from 1; none where last is less than first.
 function tools.part(x, axis, first, last, step)
   local begins, ends, steps = {}, {}, {}
