@@ -39,7 +39,9 @@ typedef union flow_attributes {
  int64_t size, count;
  int32_t inverse, unused;
  } fourier;
- struct { int32_t lower, transposed, full, unused; } matrix;
+ struct {
+ int32_t lower, transposed, full, unused;
+ } matrix;
  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
  struct { int32_t transpose_a, transpose_b, activation, swapped; } matmul;
  struct {
