@@ -26,6 +26,13 @@ end
 for _, name in ipairs { "log2", "log10" } do
   CALLS[name] = function(a) return flow[name](flow.abs(a)) end
 end
+for name in ("eigh slogdet qr svd"):gmatch "%S+" do
+  CALLS[name] = function(a) return { flow[name](a) } end
+end
+for name in ("logdet cholesky_inverse"):gmatch "%S+" do
+  CALLS[name] = function(a) return flow[name](a) end
+end
+CALLS.solve_triangular = function(a) return flow.solve_triangular(a + 3, a, true) end
 CALLS.norm = function(a) return flow.norm(a, 2, 3, true) end
 
 -- What Keras writes: module, class and config without the name.
@@ -34,6 +41,9 @@ local KERAS = {
   cumsum = { "numpy", "Cumsum", { axis = 2 } }, sort = { "numpy", "Sort", { axis = 1 } },
   moveaxis = { "numpy", "Moveaxis", { source = 1, destination = 2 } }, threshold = { "nn", "Threshold", { threshold = 0.5,
     default_value = 0.1 } }, det = { "linalg", "Det", {} }, cholesky = { "linalg", "Cholesky", { upper = false } },
+  svd = { "linalg", "SVD", { full_matrices = true, compute_uv = true } }, qr = { "linalg", "Qr", { mode = "reduced" } },
+  solve_triangular = { "linalg", "SolveTriangular", { lower = true } }, slogdet = { "numpy", "Slogdet", {} },
+  logdet = { "math", "Logdet", {} }, cholesky_inverse = { "linalg", "CholeskyInverse", { upper = false } },
   fft = { "math", "FFT", {} }, rfft = { "math", "RFFT", { fft_length = json.null } },
   stft = { "math", "STFT", { sequence_length = 4, sequence_stride = 2, fft_length = 4, window = "hann", center = true } },
 }
@@ -66,7 +76,7 @@ describe("ops that are made of others", function()
       missing[#missing + 1] = class or nil
     end
     table.sort(missing)
-    assert.equal("Cholesky Det FFT IRFFT Inv RFFT STFT Solve Sparsemax", table.concat(missing, " "))
+    assert.equal("Cholesky CholeskyInverse Det Eigh FFT IRFFT Inv Logdet Qr RFFT STFT SVD Slogdet Solve SolveTriangular Sparsemax", table.concat(missing, " "))
   end)
 
   it("are written as Keras writes them", function()
