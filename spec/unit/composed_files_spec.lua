@@ -76,7 +76,8 @@ describe("ops that are made of others", function()
       missing[#missing + 1] = class or nil
     end
     table.sort(missing)
-    assert.equal("Cholesky CholeskyInverse Det Eigh FFT IRFFT Inv Logdet Qr RFFT STFT SVD Slogdet Solve SolveTriangular Sparsemax", table.concat(missing, " "))
+    assert.equal("Cholesky CholeskyInverse Det Eigh FFT IRFFT Inv Logdet Qr RFFT STFT SVD Slogdet Solve SolveTriangular Sparsemax",
+      table.concat(missing, " "))
   end)
 
   it("are written as Keras writes them", function()
