@@ -15,6 +15,32 @@ typedef bfloat16_pair pair;
 
 int bfloat16_available(void) { return __builtin_cpu_supports("avx512bf16") != 0; }
 
+/* The two instructions, on pairs as integers. clang 16 recurses without end where it looks for the cost of a cast between these and vectors
+ * of __bf16 in a loop, so that it gets no such vectors.
+ *
+ * sum + x y: two products for each sum, the earlier k of the pair in the lower half of both factors. */
+ALWAYS_INLINE __m512 add_products(__m512 sum, __m512i x, __m512i y)
+{
+#if defined(__clang__) && __clang_major__ == 16
+  __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+  return sum;
+#else
+  return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)y);
+#endif
+}
+
+/* Numbers of `low`, rounded, then those of `high`. */
+ALWAYS_INLINE __m512i rounded(__m512 high, __m512 low)
+{
+#if defined(__clang__) && __clang_major__ == 16
+  __m512i pairs;
+  __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(pairs) : "v"(high), "v"(low));
+  return pairs;
+#else
+  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+#endif
+}
+
 /* ---- packing ---------------------------------------------------------------------------------------------------- */
 
 /* The lanes below n. */
@@ -25,7 +51,7 @@ ALWAYS_INLINE __mmask16 lanes(int64_t n) { return n >= VL ? (__mmask16)-1 : n <=
 ALWAYS_INLINE __m512i along(const float *p, int64_t n)
 {
   __m512 low = _mm512_maskz_loadu_ps(lanes(n), p), high = _mm512_maskz_loadu_ps(lanes(n - VL), p + VL);
-  return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+  return rounded(high, low);
 }
 
 /* VL pairs of two rows of k. Lanes that are not in `even` or `odd` are zeros. */
@@ -35,7 +61,7 @@ ALWAYS_INLINE __m512i across(const float *row, int64_t ld, __mmask16 even, __mma
   const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3,
                                          18, 2, 17, 1, 16, 0);
   __m512 low = _mm512_maskz_loadu_ps(even, row), high = _mm512_maskz_loadu_ps(odd, row + ld);
-  return _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+  return _mm512_permutexvar_epi16(order, rounded(high, low));
 }
 
 ALWAYS_INLINE void store(pair *to, __m512i pairs) { _mm512_storeu_si512(to, pairs); }
@@ -101,17 +127,16 @@ void bfloat16_pack_stacks(const float *a, int64_t lda, int64_t depth, const int 
 ALWAYS_INLINE void tile(const int rows, int64_t pairs, const pair *a, int64_t a_row, int64_t a_step, const pair *panel, float *c,
                         int64_t ldc, const epilogue *e)
 {
-  /* Two products go to each sum in one instruction, the earlier k of the pair in the lower half of both factors. */
   __m512 sum[TILE_ROWS][2];
   FLOW_UNROLL(8)
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = _mm512_setzero_ps();
   for (int64_t p = 0; p < pairs; p++, a += a_step, panel += PANEL) {
-    __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel), b1 = (__m512bh)_mm512_loadu_si512(panel + VL);
+    __m512i b0 = _mm512_loadu_si512(panel), b1 = _mm512_loadu_si512(panel + VL);
     FLOW_UNROLL(8)
     for (int i = 0; i < rows; i++) {
-      __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[i * a_row]);
-      sum[i][0] = _mm512_dpbf16_ps(sum[i][0], b0, x);
-      sum[i][1] = _mm512_dpbf16_ps(sum[i][1], b1, x);
+      __m512i x = _mm512_set1_epi32((int)a[i * a_row]);
+      sum[i][0] = add_products(sum[i][0], b0, x);
+      sum[i][1] = add_products(sum[i][1], b1, x);
     }
   }
   const vf scale = vf_set(e->scale == 0 ? 1 : e->scale);
@@ -178,10 +203,10 @@ ALWAYS_INLINE void few_by_rows(const int rows, const int vectors, int64_t depth,
     const __mmask16 odd = k + 1 < depth ? (__mmask16)-1 : 0;
     FLOW_UNROLL(8)
     for (int v = 0; v < vectors; v++) {
-      __m512bh y = (__m512bh)across(b + v * VL, ldb, mask[v], mask[v] & odd);
+      __m512i y = across(b + v * VL, ldb, mask[v], mask[v] & odd);
       FLOW_UNROLL(3)
       for (int r = 0; r < rows; r++)
-        sum[r][v] = _mm512_dpbf16_ps(sum[r][v], y, (__m512bh)_mm512_set1_epi32((int)stack[r * step + k / 2]));
+        sum[r][v] = add_products(sum[r][v], y, _mm512_set1_epi32((int)stack[r * step + k / 2]));
     }
   }
   FLOW_UNROLL(8)
@@ -204,10 +229,10 @@ ALWAYS_INLINE void few_by_columns(const int rows, int64_t depth, int64_t columns
     for (int64_t k = 0; k < depth; k += 2 * VL) {
       FLOW_UNROLL(4)
       for (int v = 0; v < 4; v++) {
-        __m512bh y = (__m512bh)along(b + (j + gemm_min(v, together - 1)) * ldb + k, depth - k);
+        __m512i y = along(b + (j + gemm_min(v, together - 1)) * ldb + k, depth - k);
         FLOW_UNROLL(3)
         for (int r = 0; r < rows; r++)
-          sum[r][v] = _mm512_dpbf16_ps(sum[r][v], y, (__m512bh)_mm512_loadu_si512(stack + r * step + k / 2));
+          sum[r][v] = add_products(sum[r][v], y, _mm512_loadu_si512(stack + r * step + k / 2));
       }
     }
     for (int r = 0; r < rows; r++)
