@@ -32,6 +32,29 @@ describe("a model for one number of rows", function()
     local history = model:fit(x[{ { 1, 8 } }], y[{ { 1, 8 } }], { batch_size = 4, epochs = 2, verbose = 0 }).history
     assert.is_true(history.loss[2] < history.loss[1])
   end)
+
+  -- Targets {rows} and predictions {rows, 4} broadcast for batches of 1 and of 4 rows alone, as in Keras.
+  it("takes and refuses the same batches whatever ran before", function()
+    local targets = flow.arange(12):to "float32"
+    local function said(warm, rows, size, options)
+      local model = flow.Sequential { flow.Input { 3 }, layers.Dense(4, { kernel_initializer = "ones" }) }
+      model:compile { optimizer = "sgd", loss = "mse" }
+      if warm then model:train_on_batch(x[{ { 1, warm } }], targets[{ { 1, warm } }]) end
+      local before = model.weights[1]:totable()
+      local all = { batch_size = size, verbose = 0, shuffle = false }
+      for name, value in pairs(options or {}) do all[name] = value end
+      local ok, problem = pcall(model.fit, model, x[{ { 1, rows } }], targets[{ { 1, rows } }], all)
+      assert.equal(ok, model.weights[1]:totable()[1][1] ~= before[1][1])      -- what is refused at once has trained nothing
+      return ok, ok or problem:match "mean_squared_error: .*"
+    end
+    for _, warm in ipairs { false, 1, 4 } do
+      assert.is_true(said(warm, 3, 1))
+      assert.is_true(said(warm, 7, 4, { steps_per_epoch = 1 }))
+      local ok, problem = said(warm, 3, 4)
+      assert.is_false(ok)
+      assert.truthy(problem:find("y_true {3} and y_pred {3, 4} do not fit", 1, true), problem)
+    end
+  end)
 end)
 
 describe("a step that computes with the rows of a batch", function()

@@ -357,7 +357,7 @@ local COUNTED = { "its step needs to know the rows of a batch", "train it on one
 local function of_one_batch(tensors, capacity)
   local list = {}
   for i, t in ipairs(tensors) do
-    local is_more = capacity > 1 and native.is_tensor(t) and t.rank > 0 and t.shape[1] > capacity
+    local is_more = native.is_tensor(t) and t.rank > 0 and t.shape[1] > capacity
     list[i] = is_more and rows_of(t, 0, capacity) or t
   end
   return list
@@ -413,7 +413,9 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
   if model:_keeps_states() then return exact_step(model, kind, layout, STATEFUL) end
   settle(model)
   if next(model._exact_steps) and model._exact_steps[signature(model, kind, tensors, layout)] then
-    return exact_step(model, kind, layout, COUNTED)
+    local step = exact_step(model, kind, layout, COUNTED)
+    step.prepare(of_one_batch(tensors, capacity))      -- what it cannot do is found here, as when it was made first
+    return step
   end
   local ok, step = pcall(any_rows, model, kind, tensors, layout, usual)
   if not ok then return counted_step(model, kind, of_one_batch(tensors, capacity), layout, step) end
