@@ -17,15 +17,15 @@ FORMULA void add_row(double *to, const double *from, double factor, int64_t n)
   for (int64_t k = 0; k < n; k++) to[k] += factor * from[k];
 }
 
-/* The sum of x[k] y[k], in eight sums, which is a vector. */
+/* The sum of x[k] y[k]: eight sums, which are a vector, and that of what is left. */
 FORMULA double dot_rows(const double *x, const double *y, int64_t n)
 {
-  double sums[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+  double sums[8] = { 0, 0, 0, 0, 0, 0, 0, 0 }, rest = 0;
   int64_t k = 0;
   for (; k + 8 <= n; k += 8)
     for (int i = 0; i < 8; i++) sums[i] += x[k + i] * y[k + i];
-  for (int i = 0; k < n; k++, i++) sums[i] += x[k] * y[k];
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+  for (; k < n; k++) rest += x[k] * y[k];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + rest;
 }
 
 /* ---- elimination --------------------------------------------------------------------------------------------------------- */

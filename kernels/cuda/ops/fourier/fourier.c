@@ -20,15 +20,28 @@ typedef fourier_arguments fourier_table_float_arguments, fourier_table_double_ar
     fourier_begin_double_arguments, fourier_pass_float_arguments, fourier_pass_double_arguments, fourier_end_float_arguments,
     fourier_end_double_arguments;
 
+/* The cosine and the sine of 2 pi t / n, 0 <= t < n. CUDA's functions for multiples of pi need no memory for large angles. */
+BODY void fourier_wave(int64_t t, int64_t n, double *cosine, double *sine)
+{
+#if defined(__CUDACC__)
+  sincospi(2.0 * (double)t / (double)n, sine, cosine);
+#else
+  double angle = 2 * 3.14159265358979323846 * (double)t / (double)n;
+  *cosine = cos(angle);
+  *sine = sin(angle);
+#endif
+}
+
 /* table: i is t. begin: i is an element of the complex lines. pass: i is an element of what the pass makes, element q of run j of butterfly
  * k; its term number l is element q of run k + l n / (radix done), times w_n^((k done + l n / radix) j). end: i is an entry of the
  * results. */
 #define FOURIER_BODIES(T)                                                                                                       \
   BODY void fourier_table_##T(int64_t i, const fourier_arguments *a)                                                            \
   {                                                                                                                             \
-    double angle = 2 * 3.14159265358979323846 * (double)i / (double)a->n.size;                                                  \
-    ((T *)a->table)[i] = (T)cos(angle);                                                                                         \
-    ((T *)a->table)[i + a->n.size] = (T)-sin(angle);                                                                            \
+    double cosine, sine;                                                                                                        \
+    fourier_wave(i, a->n.size, &cosine, &sine);                                                                                 \
+    ((T *)a->table)[i] = (T)cosine;                                                                                             \
+    ((T *)a->table)[i + a->n.size] = (T)-sine;                                                                                  \
   }                                                                                                                             \
   BODY void fourier_begin_##T(int64_t i, const fourier_arguments *a)                                                            \
   {                                                                                                                             \
