@@ -28,6 +28,7 @@ static int64_t most(int64_t a, int64_t b)
 /* Floats of operand x, `size` a matrix: those of matrix number `number` as doubles, and back. */
 static void load(const flow_operand *x, int64_t number, int64_t size, double *to)
 {
+  if (size == 0) return;
   if (x->dtype == FLOW_FLOAT64) {
     memcpy(to, (const double *)x->data + number * size, sizeof *to * (size_t)size);
     return;
@@ -38,7 +39,7 @@ static void load(const flow_operand *x, int64_t number, int64_t size, double *to
 
 static void store(const flow_operand *y, int64_t number, int64_t size, const double *from)
 {
-  if (y->data == NULL) return;
+  if (y->data == NULL || size == 0) return;
   if (y->dtype == FLOW_FLOAT64) {
     memcpy((double *)y->data + number * size, from, sizeof *from * (size_t)size);
     return;
@@ -175,6 +176,7 @@ static flow_status lu_run(const flow_call *call, int phase, int64_t begin, int64
     eliminate(a, x.n, pivots);
     order_of_pivots(pivots, order, x.n);
     store(&call->outputs[0], i, x.n * x.n, a);
+    if (x.n == 0) continue;
     size_t bytes = sizeof *pivots * (size_t)x.n;
     if (call->outputs[1].data) memcpy((int32_t *)call->outputs[1].data + i * x.n, pivots, bytes);
     if (call->outputs[2].data) memcpy((int32_t *)call->outputs[2].data + i * x.n, order, bytes);
