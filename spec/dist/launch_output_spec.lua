@@ -211,7 +211,7 @@ describe("what flowlua launch shows", function()
     local folder, path = place "io.stdout:setvbuf('no') local p = io.popen('echo; exec sleep 60') p:read() print 'ready' p:read()"
     local opened = terminal.open({ "sh", "-c", ("cd %s; exec env %s launch --workers 2 %s"):format(folder, support.command, path) },
       { TERM = "xterm" }, 60, 24)
-    opened:wait "worker:0  running .*ready.*worker:1  running .*ready"
+    opened:wait "worker:0  running[^\n]*ready *\nworker:1  running[^\n]*ready"      -- both in one table
     opened:send "\3"
     local _, ended = opened:finish()
     assert.equal(130, ended)
