@@ -185,4 +185,34 @@ describe("callbacks", function()
     end
     assert.same({ 0, 0, 0, 0, 0 }, seen)
   end)
+
+  -- As in Keras, where the hooks of Callback do nothing: loops of scripts call all of them.
+  it("have all hooks, in loops of a script, too", function()
+    local seen = {}
+    local Old = callbacks.Callback:extend "Old"
+    function Old:on_batch_end(batch) seen[#seen + 1] = batch end
+    local Mine = callbacks.Callback:extend "Mine"
+    function Mine:on_epoch_end(epoch, logs) seen[#seen + 1] = epoch + logs.loss end
+    local schedule = callbacks.LearningRateScheduler(function(_, rate) return rate end)
+    local file = support.folder() .. "/log.csv"
+    local list = { callbacks.Callback(), Old(), Mine(), callbacks.LambdaCallback(), callbacks.EarlyStopping { monitor = "loss" },
+      callbacks.History(), callbacks.TerminateOnNaN(), callbacks.ReduceLROnPlateau { monitor = "loss" }, schedule,
+      callbacks.CSVLogger(file), callbacks.ModelCheckpoint { filepath = file .. ".keras", save_freq = 100 } }
+    local function all(hook, ...)
+      for _, cb in ipairs(list) do cb[hook](cb, ...) end
+    end
+    local model = linear()
+    all("set_model", model)
+    for _, what in ipairs { "train", "test", "predict" } do
+      all("on_" .. what .. "_begin")
+      if what == "train" then all("on_epoch_begin", 1) end
+      all("on_" .. what .. "_batch_begin", 0)
+      all("on_" .. what .. "_batch_end", 0)
+      if what == "train" then all("on_epoch_end", 1, { loss = 2 }) end
+      all("on_" .. what .. "_end")
+    end
+    assert.same({ 0, 3 }, seen)
+    assert.truthy(message_of(function() callbacks.TensorBoard(support.folder()):on_epoch_begin(0) end)
+      :find("TensorBoard has no model yet: call set_model(model) before its hooks, as fit does", 1, true))
+  end)
 end)

@@ -100,7 +100,7 @@ function BackupAndRestore:set_state(state) self._seen = state.seen end
 local function restore(self, run)
   if not run.begun then
     local io = require "flow.io"
-    if not workers.of(self.model) then      -- of several writing tells all
+    if not workers.of(self:_model()) then      -- of several writing tells all
       signature.internal(io).check_writable(io.join(io.path(self._folder, name_of(self)), "backup"), name_of(self))
     end
     self._manager = new_manager(self)

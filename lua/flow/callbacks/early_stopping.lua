@@ -40,7 +40,7 @@ end
 -- Notes that an epoch is the best so far.
 local function keep(self, epoch)
   self.best_epoch = epoch
-  if self.restore_best_weights then self.best_weights = copies(self.model:get_weights()) end
+  if self.restore_best_weights then self.best_weights = copies(self:_model():get_weights()) end
 end
 
 -- wait counts this epoch first and is set back if it was better: so patience = 0 and 1 both stop at the first that is not.
@@ -55,7 +55,7 @@ function EarlyStopping:on_epoch_end(epoch, logs)
     if not self.baseline or self:_is_improvement(current, self.baseline) then self.wait = 0 end
   elseif self.wait >= self.patience and epoch > 0 then
     self.stopped_epoch = epoch
-    self.model.stop_training = true
+    self:_model().stop_training = true
   end
 end
 
@@ -66,7 +66,7 @@ function EarlyStopping:on_train_end()
   if self.verbose > 0 then
     log.print("Restoring model weights from the end of the best epoch: %d.\n", self.best_epoch + 1)
   end
-  self.model:set_weights(self.best_weights)
+  self:_model():set_weights(self.best_weights)
 end
 
 function EarlyStopping:get_state()

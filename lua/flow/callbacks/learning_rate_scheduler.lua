@@ -14,7 +14,7 @@ function LearningRateScheduler:init(given) callbacks.keep(self, LearningRateSche
 
 -- Raises if the function does not give a number, or if the optimizer has a schedule, whose rate cannot be set.
 function LearningRateScheduler:on_epoch_begin(epoch)
-  local optimizer = self.model.optimizer
+  local optimizer = self:_model().optimizer
   local rate = self.schedule(epoch, optimizer.learning_rate)
   if type(rate) ~= "number" then
     errors.raise("LearningRateScheduler: schedule(%d, rate) returns a number, got %s", epoch, errors.describe(rate))
@@ -27,7 +27,7 @@ end
 
 -- The History has the rates, as in Keras.
 function LearningRateScheduler:on_epoch_end(_, logs)
-  logs.learning_rate = self.model.optimizer.learning_rate
+  logs.learning_rate = self:_model().optimizer.learning_rate
 end
 
 return LearningRateScheduler

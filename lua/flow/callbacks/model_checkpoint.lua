@@ -43,7 +43,7 @@ end
 
 -- Raises, before an epoch is spent, where no file could be written; what a template fills in may be the name of a folder.
 local function check_path(self)
-  if workers.of(self.model) then return end      -- writing tells all of them
+  if workers.of(self:_model()) then return end      -- writing tells all of them
   local io = require "flow.io"
   local path = io.path(self.filepath, "ModelCheckpoint")
   -- fixed: the path up to the first part with a name in braces, or all of it
@@ -57,13 +57,13 @@ local MAY_ADD = { "train_step", "test_step", "compute_metrics", "get_metrics_res
 -- its own, which may add names, that is known when the logs are there.
 local function check_names(self)
   for _, name in ipairs(MAY_ADD) do
-    if overrides(self.model, name) then return end
+    if overrides(self:_model(), name) then return end
   end
-  for _, member in ipairs(self._list.members) do
+  for _, member in ipairs(self._list and self._list.members or {}) do
     if not member._is_stock or object.class_of(member).name == "LambdaCallback" then return end
   end
   local known = { learning_rate = 0.5 }
-  for _, name in ipairs(self.model.metrics_names) do known[name], known["val_" .. name] = 0.5, 0.5 end
+  for _, name in ipairs(self:_model().metrics_names) do known[name], known["val_" .. name] = 0.5, 0.5 end
   python_format.format("ModelCheckpoint", self.filepath, { epoch = 1, batch = 1 }, known)
 end
 
@@ -115,10 +115,10 @@ local function save(self, epoch, batch, logs)
   local counts = { epoch = epoch + 1, batch = batch and logs.batch == nil and batch + 1 or nil }
   local path = io.path(python_format.format("ModelCheckpoint", self.filepath, counts, logs), "ModelCheckpoint")
   if not should_save(self, epoch, logs, path) then return end
-  once(workers.of(self.model), path, function()
+  once(workers.of(self:_model()), path, function()
     local folder = path:match("^(.*)/[^/]*$")
     if folder and folder ~= "" then io.makedirs(folder) end
-    if self.save_weights_only then self.model:save_weights(path) else self.model:save(path) end
+    if self.save_weights_only then self:_model():save_weights(path) else self:_model():save(path) end
   end)
   say(self, epoch, "finished saving model to %s", path)
 end

@@ -35,8 +35,8 @@ end
 local function automatic_mode(self, what)
   local name = self.monitor:gsub("^val_", "")
   if name == "loss" then return "min" end
-  local compiled = self.model._compiled
-  for _, entry in ipairs(compiled and training.trackers(self.model) or {}) do
+  local compiled = self:_model()._compiled
+  for _, entry in ipairs(compiled and training.trackers(self:_model()) or {}) do
     local is_loss = entry.metric == compiled.loss_tracker or entry.key:find("_loss$")
     local direction = entry.key == name and (is_loss and "min" or direction_of(entry.metric))
     if direction then return direction end

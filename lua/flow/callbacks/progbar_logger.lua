@@ -17,20 +17,26 @@ function ProgbarLogger:init()
   self._bar, self._fits, self._target = false, false, false
 end
 
+-- A loop that gave none draws a bar, as in Keras.
+local function params_of(self) return self.params or { verbose = 1, epochs = 1 } end
+
 -- A new bar, for an epoch or a pass.
 local function begin(self)
-  self._target = self._target or self.params.steps or false
-  self._bar = progress.new(self.params.verbose, self._target or nil)
+  local params = params_of(self)
+  self._target = self._target or params.steps or false
+  self._bar = progress.new(params.verbose, self._target or nil)
 end
 
 -- Counts a batch, and draws if enough time has passed since the last time.
 local function advance(self, logs)
+  if not self._bar then begin(self) end
   self._bar:advance(1)
   if self._bar:due() then self._bar:draw(logs) end
 end
 
 -- Draws the last state of the bar. Later epochs have as many batches as this one had.
 local function finish(self, logs)
+  if not self._bar then begin(self) end
   self._target = self._target or self._bar.done
   self._bar:finish(logs)
 end
@@ -40,7 +46,8 @@ function ProgbarLogger:on_train_end() self._fits = false end
 
 function ProgbarLogger:on_epoch_begin(epoch)
   begin(self)
-  if self.params.verbose > 0 and self.params.epochs > 1 then log.print("Epoch %d/%d\n", epoch + 1, self.params.epochs) end
+  local params = params_of(self)
+  if params.verbose > 0 and params.epochs > 1 then log.print("Epoch %d/%d\n", epoch + 1, params.epochs) end
 end
 function ProgbarLogger:on_train_batch_end(_, logs) advance(self, logs) end
 function ProgbarLogger:on_epoch_end(_, logs) finish(self, logs) end

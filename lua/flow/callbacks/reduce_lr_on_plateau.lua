@@ -40,7 +40,7 @@ local rounded = native.new("float[1]")      -- min_lr as the optimizer would hol
 -- Reduces the rate; returns whether it was above min_lr, and so is smaller now. The rate is a float32, so it is compared with a min_lr that
 -- is rounded to one.
 local function reduce(self, epoch)
-  local optimizer = self.model.optimizer
+  local optimizer = self:_model().optimizer
   local before = optimizer.learning_rate
   rounded[0] = self.min_lr
   if before <= rounded[0] then return false end
@@ -54,7 +54,7 @@ end
 
 -- Adds the rate of this epoch, before a reduction, to the logs.
 function ReduceLROnPlateau:on_epoch_end(epoch, logs)
-  logs.learning_rate = self.model.optimizer.learning_rate
+  logs.learning_rate = self:_model().optimizer.learning_rate
   local current = self:_current("Learning rate reduction is", logs)
   if not current then return end
   if self.cooldown_counter > 0 then

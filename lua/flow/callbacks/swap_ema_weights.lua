@@ -20,8 +20,8 @@ end
 
 -- Calls f(variable, average) for all that have one.
 local function each_average(self, f)
-  local optimizer, found = self.model.optimizer, false
-  for _, v in ipairs(self.model.trainable_variables) do
+  local optimizer, found = self:_model().optimizer, false
+  for _, v in ipairs(self:_model().trainable_variables) do
     local average = optimizer:_average_of(v)
     if average then f(v, average) end
     found = found or average

@@ -77,7 +77,7 @@ function TensorBoard:on_train_begin()
     signature.internal(io).check_writable(io.join(io.path(self.log_dir, "TensorBoard"), "train", "events"), "TensorBoard")
   end
   if not self.write_graph then return end
-  local ok, json = pcall(function() return self.model:to_json() end)
+  local ok, json = pcall(function() return self:_model():to_json() end)
   if ok then
     writer(self, "train"):keras_model("keras", json, 0)
   else
@@ -86,7 +86,7 @@ function TensorBoard:on_train_begin()
 end
 
 function TensorBoard:on_epoch_begin()
-  self._epoch_began, self._iterations = C.flow_clock(), self.model.optimizer.iterations
+  self._epoch_began, self._iterations = C.flow_clock(), self:_model().optimizer.iterations
 end
 
 function TensorBoard:on_train_batch_begin()
@@ -103,7 +103,7 @@ function TensorBoard:on_train_batch_end(_, logs)
 end
 
 function TensorBoard:on_test_end(logs)
-  write_scalars(self, "validation", "evaluation_", logs, self.model.optimizer.iterations, "_vs_iterations")
+  write_scalars(self, "validation", "evaluation_", logs, self:_model().optimizer.iterations, "_vs_iterations")
   if not self._fits then close(self) end
 end
 
@@ -130,7 +130,7 @@ end
 -- Writes a histogram of each weight of each layer, and its pictures if they are asked for.
 local function write_weights(self, epoch)
   local train = writer(self, "train")
-  for _, layer in ipairs(self.model.layers) do
+  for _, layer in ipairs(self:_model().layers) do
     for _, weight in ipairs(layer.weights) do
       local name = weight.path:gsub(":", "_")
       local value = weight:value()
@@ -143,13 +143,13 @@ end
 
 -- Values of validation go to its own subfolder, under the names without val_, so that both are in one chart.
 function TensorBoard:on_epoch_end(epoch, logs)
-  local train, validation = { learning_rate = self.model.optimizer.learning_rate }, {}
+  local train, validation = { learning_rate = self:_model().optimizer.learning_rate }, {}
   for key, value in pairs(logs) do
     local name = tostring(key)
     if name:find("^val_") then validation[name:sub(5)] = value else train[name] = value end
   end
   if self.write_steps_per_second then
-    train.steps_per_second = (self.model.optimizer.iterations - self._iterations) / (C.flow_clock() - self._epoch_began)
+    train.steps_per_second = (self:_model().optimizer.iterations - self._iterations) / (C.flow_clock() - self._epoch_began)
   end
   write_scalars(self, "train", "epoch_", train, epoch)
   write_scalars(self, "validation", "epoch_", validation, epoch)

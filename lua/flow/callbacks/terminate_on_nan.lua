@@ -21,7 +21,7 @@ function TerminateOnNaN:on_train_batch_end(batch, logs)
       python_format.repr(loss))
   end
   log.print("Batch %d: Invalid loss, terminating training\n", batch)
-  self.model.stop_training = true
+  self:_model().stop_training = true
 end
 
 return TerminateOnNaN

@@ -36,7 +36,7 @@ local function variables_of(model)
 end
 
 function VerifyReplicas:on_train_begin()
-  if verify.has_copies(self.model._placement) then return end
+  if verify.has_copies(self:_model()._placement) then return end
   log.info("distribute.verify: the variables are there once: there is nothing to compare")
 end
 

@@ -16,8 +16,8 @@ local names = require "flow.names"
 local C = native.C
 local texts = {}
 
-local FILES = { "tensors", "pictures", "layers", "training", "keras", "data", "distribute", "applications", "fields", "elements",
-                "computations", "as_in_keras", "tokenizers" }
+local FILES = { "tensors", "pictures", "layers", "training", "callbacks", "keras", "data", "distribute", "applications", "fields",
+                "elements", "computations", "as_in_keras", "tokenizers" }
 
 local records      -- by name: { doc =, example = }
 

@@ -27,10 +27,44 @@ HOOKS[#HOOKS + 1] = "on_epoch_begin"
 HOOKS[#HOOKS + 1] = "on_epoch_end"
 
 local Callback = object.class("Callback")
-for _, hook in ipairs(HOOKS) do Callback[hook], Callback.settable[hook] = false, true end
 -- What Keras calls the hooks of training batches, too: those of a class that does not define on_train_batch_begin or on_train_batch_end.
 local OLD_HOOKS = { on_batch_begin = "on_train_batch_begin", on_batch_end = "on_train_batch_end" }
-for hook in pairs(OLD_HOOKS) do Callback[hook], Callback.settable[hook] = false, true end
+
+-- The hooks of Callback itself do nothing, so that loops of scripts can call any hook of any callback, and classes their parent's. Runs
+-- leave them out (hook_of).
+local idle = {}
+local function define_idle(hook, old)
+  takes(hook:find("epoch", 1, true) and "epoch, logs?" or hook:find("batch", 1, true) and "batch, logs?" or "logs?", true)
+  Callback[hook] = function(self, ...)
+    if old then return self[old](self, ...) end
+  end
+  Callback.settable[hook] = true
+  idle[hook] = Callback.methods[hook]
+  signature.entries[idle[hook]].any = true      -- those that override it may take what they like
+end
+for _, hook in ipairs(HOOKS) do define_idle(hook, hook == "on_train_batch_begin" and "on_batch_begin"
+  or hook == "on_train_batch_end" and "on_batch_end") end
+for old in pairs(OLD_HOOKS) do define_idle(old) end
+
+-- The hook of a callback that does something, or nil.
+local function hook_of(member, hook)
+  local f = member[hook]
+  if f and f ~= idle[hook] then return f end
+end
+callback.hook_of = hook_of
+
+-- Hooks of the library's own classes always get logs, also where a script's loop gives none.
+rawset(Callback, "wraps", {})
+for _, hook in ipairs(HOOKS) do
+  local has_index = hook:find("epoch", 1, true) or hook:find("batch", 1, true)
+  Callback.wraps[hook] = function(f, class)
+    if not class._is_stock then return f
+    elseif has_index then
+      return function(self, index, logs) return f(self, index, logs or {}) end
+    end
+    return function(self, logs) return f(self, logs or {}) end
+  end
+end
 Callback.model = false
 Callback.params = false
 Callback.get_state = false
@@ -41,21 +75,9 @@ for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train
 -- For callbacks that write a file during training (distribute/saving.lua): _path() returns its path; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false
 Callback._is_stock = false       -- whether the library defines it
+Callback._list = false           -- of the run
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none
 callback.Callback, callback.HOOKS = Callback, HOOKS
-
--- Class.on_epoch_end(self, epoch, logs) does nothing where neither the class nor its parents have that hook, as super().on_epoch_end(epoch,
--- logs) in Python.
-local function with_all_hooks(class)
-  local of_class = getmetatable(class).__index
-  getmetatable(class).__index = function(_, key)
-    local found = of_class(class, key)
-    if found == false and type(key) == "string" and key:find "^on_" then return function() end end
-    return found
-  end
-  return class
-end
-with_all_hooks(Callback)
 
 -- Makes a class callable: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
 local function callable(class, name)
@@ -78,6 +100,7 @@ local function callable(class, name)
   end
   return class
 end
+callable(Callback, "Callback")
 
 -- A run begins: it gives its callbacks their model and its parameters.
 takes "model"
@@ -85,9 +108,15 @@ function Callback:set_model(model) rawset(self, "model", model) end
 takes "params"
 function Callback:set_params(params) rawset(self, "params", params) end
 
+-- The model, for hooks that need one.
+function Callback:_model()
+  if self.model then return self.model end
+  raise("%s has no model yet: call set_model(model) before its hooks, as fit does", object.class_of(self).name)
+end
+
 -- Makes a user's class of callbacks.
 function Callback.extend(parent, name)
-  local class = with_all_hooks(object.open(object.class(name, parent)))
+  local class = object.open(object.class(name, parent))
   rawset(class, "in_lua", true)
   object.root_init(class, function() return function() end end)      -- Callback.init(self), as Keras' super().__init__()
   return callable(class, name)
@@ -95,7 +124,7 @@ end
 
 -- Makes a class of flow.callbacks; the line above its init says what it takes.
 function callback.stock(name, parent)
-  local class = with_all_hooks(object.class(name, parent or Callback))
+  local class = object.class(name, parent or Callback)
   class._is_stock = true
   return callable(class, name)
 end
@@ -144,7 +173,7 @@ function List:add(member)
   rawset(member, "params", self.params)
   rawset(member, "_list", self)
   for old, hook in pairs(OLD_HOOKS) do
-    if not member[hook] and member[old] then rawset(member, hook, member[old]) end
+    if not hook_of(member, hook) and hook_of(member, old) then rawset(member, hook, member[old]) end
   end
   member:set_model(self.model)
   member:set_params(self.params)
@@ -161,7 +190,7 @@ end
 
 function List:has(hook)
   for _, member in ipairs(self.members) do
-    if member[hook] then return true end
+    if hook_of(member, hook) then return true end
   end
   return false
 end
@@ -170,7 +199,7 @@ end
 function List:call(hook, ...)
   if #self.members > 0 then printed((select(select("#", ...), ...))) end      -- the logs
   for _, member in ipairs(self.members) do
-    local f = member[hook]
+    local f = hook_of(member, hook)
     if f then f(member, ...) end
   end
 end

@@ -15,6 +15,7 @@ local training = require "flow.train.compile"
 local steps = require "flow.train.steps"
 local tensor = require "flow.tensor"
 local History = require "flow.train.history"
+local hook_of = require("flow.train.callback").hook_of
 local codec = require "flow.state_codec"
 local crew = require "flow.distribute.servers.crew"
 
@@ -109,7 +110,7 @@ local function check_callback(member)
     if every and every ~= "epoch" then asks = option end
   end
   for _, hook in ipairs(BATCH_HOOKS) do      -- the library's own look at batches where the options say so; a LambdaCallback has its hooks
-    local own = rawget(member, hook) or not member._is_stock and member[hook]
+    local own = rawget(member, hook) or not member._is_stock and hook_of(member, hook)
     asks = asks or own and hook
   end
   if asks then
