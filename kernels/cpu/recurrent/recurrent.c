@@ -5,6 +5,7 @@
  *               (Cho et al. 2014)
  * A step whose mask is 0 leaves h and c as they are. Variants: blocks (float32, recurrent.h), bfloat16 (the same with rounded products),
  * plain (recurrent_plain.c). */
+#include "cpu/elementwise/fetch.h"
 #include "cpu/recurrent/recurrent.h"
 #include "cpu/recurrent/recurrent_plain.h"
 
@@ -105,12 +106,17 @@ static cell *cell_function(const flow_call *call)
 /* One step of a block, whose products of all gates are made at once. */
 static void step_at_once(const flow_call *call, const block *b, int64_t t, cell *units)
 {
+  /* Rows of x lie a sequence apart, which the processor's prefetchers do not see coming: each is asked for one row ahead. */
+  const int64_t gates = b->r.cell.gates * b->r.units;
+  region ahead = { at(b, &call->inputs[0], 0, t, gates), b->r.steps * gates, b->rows, gates, 1 };
+  fetch_some(&ahead);
   /* All rows of the block at once: each panel of w is read once in a step for the whole block. */
   multiply(&b->w, 0, b->rows, b->h, b->state, b->p, b->width, b->stack);
   for (int64_t row = 0; row < b->rows; row++) {
     float *h = b->h + row * b->state;
     span u = { .end = b->r.units, .old = h, .h = h, .c = b->c + row * b->state };
     for (int k = 0; k < b->r.cell.gates; k++) u.gates[k] = b->p + row * b->width + k * b->r.units;
+    fetch_some(&ahead);
     units(call, b, t, row, &u);
   }
 }
