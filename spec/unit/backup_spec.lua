@@ -93,6 +93,38 @@ describe("BackupAndRestore", function()
     assert.same(expected, run { backup() })
   end)
 
+  it("goes on after the last batches of data of unknown length, of which steps_per_execution made less than an execution", function()
+    local function generate()
+      local row = 0
+      return function()
+        row = row + 1
+        if row <= 45 then return x[row], y[row] end
+      end
+    end
+    local signature = { flow.TensorSpec({ 4 }, "float32"), flow.TensorSpec({ 1 }, "float32") }
+    -- five batches an epoch, in executions of three; the run ends when that with the number `at`, counted over epochs, begins
+    local function run(at, ...)
+      local executions, begun = 0, {}
+      local hooks = flow.callbacks.LambdaCallback { on_train_batch_begin = function(batch)
+        begun[#begun + 1], executions = batch, executions + 1
+        if executions == at then error("bang", 0) end
+      end }
+      local model = new_model()
+      model:compile { optimizer = "adam", loss = "mse", steps_per_execution = 3 }
+      local data = flow.data.Dataset.from_generator(generate, { output_signature = signature }):batch(10)
+      local ok, history = pcall(model.fit, model, data, { epochs = 3, verbose = 0, callbacks = { hooks, ... } })
+      return ok and history.history or history, begun
+    end
+    local expected, begun = run(0)
+    assert.same({ 0, 3, 0, 3, 0, 3 }, begun)
+    for epoch = 1, 2 do
+      assert.equal("bang", (run(2 * epoch + 1, backup { save_freq = 5 })))
+      local found, rest = run(0, backup { save_freq = 5 })
+      assert.same(expected, found)
+      assert.equal(6 - 2 * epoch, #rest)
+    end
+  end)
+
   it("keeps the backup when asked, and when Ctrl-C ended the run", function()
     local expected = fit {}
     fit { backup { save_freq = "epoch", delete_checkpoint = false } }

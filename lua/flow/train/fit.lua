@@ -229,7 +229,9 @@ local function train_epoch(model, run, bar)
   bar:skip(start)
   local function stops() return model.stop_training end
   local interrupted, done = false, 0
-  if not run.stopped and not run.trained then
+  -- A backup of the data's last execution, of which steps_per_execution made less than a whole one, was saved after the data had ended.
+  local over = start > 0 and pass.feed and pass.feed.ended
+  if not run.stopped and not run.trained and not over then
     local function go() return run_batches(model, pass, "train", run.list, bar, steps.number(model, "train"), stops, run) end
     interrupted, done = go()
     -- The epoch before took the last batches, which no one could know before this one asked for another.
