@@ -21,6 +21,7 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.applications import convnext
 
 from cases import LOSSES, METRICS, OPTIMIZERS, SCHEDULES, TRAINING
 from nets import NETS
@@ -139,6 +140,11 @@ def call_layer(layer, call, inputs):
     return layer(*tensors(call["arguments"]), **{name: tensors(value) for name, value in call["named"].items()}, **call["options"])
 
 
+def layer_class(name):
+    """A layer of Keras by its name; LayerScale is not among the public ones."""
+    return convnext.LayerScale if name == "LayerScale" else getattr(keras.layers, name)
+
+
 def with_layers(value):
     """Options with a layer in place of each {"class": ..., "options": ...}. merge_mode: False is None, which Lua's tables cannot hold."""
     if isinstance(value, dict) and "class" in value:
@@ -170,7 +176,7 @@ def run_layers(name, cases, seeds):
         classes = classes if isinstance(classes, list) else [classes] * len(case["inputs"])
         inputs = [keras.Input(tuple(shape[1:]), dtype="int32" if of and "call" in case else None)
                   for shape, of in zip(case["inputs"], classes)]
-        layer = getattr(keras.layers, case["layer"])(**with_layers(case.get("options", {})))
+        layer = layer_class(case["layer"])(**with_layers(case.get("options", {})))
         outputs = call_layer(layer, case["call"], inputs) if "call" in case else layer(inputs if len(inputs) > 1 else inputs[0])
         if "output" in case:
             outputs = keras.tree.flatten(outputs)[case["output"]]

@@ -1,9 +1,11 @@
 --- Every layer against Keras: output, gradients of inputs and weights, statistics. Once eagerly, once as a traced function.
 local flow = require "flow"
+local native = require "flow.ffi"
 local golden = require "spec.support.golden"
 local precision = require "spec.support.precision"
 local model_files = require "spec.support.model_files"
 
+local C = native.C
 local FORWARD, GRADIENT = 1e-5, 1e-4
 
 --- Output and gradients, in the order of the case's results.
@@ -38,6 +40,16 @@ local function check(case, model, results)
     end
   end
 end
+
+it("every layer that has a record has a case", function()
+  local has, missing = {}, {}
+  for _, case in ipairs(golden.manifest.layers) do has[case.layer] = true end
+  for index = 0, C.flow_layer_class_count() - 1 do
+    local name = native.string(C.flow_layer_class_name(index))
+    if not has[name] and name ~= "InputLayer" then missing[#missing + 1] = name end
+  end
+  assert.same({}, missing)
+end)
 
 describe("layers as in Keras:", function()
   for _, case in ipairs(golden.manifest.layers) do
