@@ -13,8 +13,15 @@ local C, raise = native.C, errors.raise
 local context, out = native.context, native.out("flow_tensor")
 local penalties = {}
 
--- A function weight -> scalar, of flow.regularizers.L2(1e-4), "l2" or a function.
+-- A regularizer as a file describes it, as an object.
+local function read(value)
+  if type(value) ~= "table" or getmetatable(value) or type(value.class_name) ~= "string" then return value end
+  return object.new(arguments.Choice, { class_name = value.class_name, options = value.config or {} })
+end
+
+-- A function weight -> scalar, of flow.regularizers.L2(1e-4), "l2", what a file has for one or a function.
 function penalties.regularizer(what, value, option)
+  value = read(value)
   if type(value) == "function" then return value end
   if object.is(value, arguments.Choice) and rawget(value, "_in_lua") then return function(weight) return value:call(weight) end end
   local name, options = value, nil
@@ -27,12 +34,6 @@ function penalties.regularizer(what, value, option)
     native.try(C.flow_regularize, context, name, options, native.pointer(ops.operand(weight)), out)
     return native.tensor(out[0])
   end
-end
-
--- A regularizer as a file describes it, as an object.
-local function read(value)
-  if type(value) ~= "table" or getmetatable(value) or type(value.class_name) ~= "string" then return value end
-  return object.new(arguments.Choice, { class_name = value.class_name, options = value.config or {} })
 end
 
 -- A layer's activity_regularizer for its file; nil: there is none, or it is a function, which a file does not hold.

@@ -103,6 +103,14 @@ local function add_projections(class)
     local function find(self) return require "flow.layers.own.projections" (self, name) end
     class.fields[name], class.fields["_" .. name] = find, find
   end
+  function class:_collect(list, seen)
+    local from = #list
+    return lora.arrange(self, Layer._collect(self, list, seen), from)
+  end
+  function class:_collect_trainable(list, seen, asks_inside)
+    local from = #list
+    return lora.arrange(self, Layer._collect_trainable(self, list, seen, asks_inside), from)
+  end
 end
 
 -- What classes have beside their records, by their names: functions of the class.

@@ -17,6 +17,7 @@ local models = require "flow.model"
 local operations = require "flow.saving.operations"
 local contents = require "flow.layers.own.contents"
 local hooks = require "flow.layers.own.saving_hooks"
+local lora = require "flow.layers.own.lora"
 local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
@@ -95,7 +96,7 @@ local function walk_groups(path, layer, visit)
     else
       for _, trainable in ipairs { true, false } do
         for _, v in ipairs(layer._own) do
-          if v.trainable == trainable then list[#list + 1] = v end
+          if v.trainable == trainable and not lora.is_factor(layer, v) then list[#list + 1] = v end
         end
       end
     end
@@ -137,7 +138,7 @@ function weights.add(writer, model, with_optimizer)
       for _, entry in ipairs(hooks.stored(layer)) do writer:add(path .. "/" .. entry.name, entry.value) end
       return
     end
-    for i, v in ipairs(variables) do writer:add(("%s/%d"):format(path, i - 1), v) end
+    for i, v in ipairs(variables) do writer:add(("%s/%d"):format(path, i - 1), layer and lora.stored(layer, v) or v) end
     for key, value in pairs(layer and layer._on_host and layer:_named_tensors() or {}) do writer:add(path .. "/" .. key, value) end
   end
   walk("", model, visit, {})
@@ -264,13 +265,16 @@ end
 function weights.read(file, model, in_place, skip)
   local list, file_has = {}, paths_of(file)
   local by_themselves = {}
+  local read = {}
   walk("", model, function(path, _, variables, layer)
+    read[#read + 1] = layer
     if hooks.stores(layer) then by_themselves[#by_themselves + 1] = { path, layer }
     elseif skip then try_match(file, path, object.title(layer), variables, list)
     else match(file, path, object.title(layer), variables, list) end
   end, {}, file_has)
   match_optimizer(file, model, list)
   weights.assign(file, list, in_place)
+  for _, layer in ipairs(read) do lora.begin_again(layer) end
   for _, one in ipairs(by_themselves) do one[2]:load_own_variables(store_of(file, one[1])) end
   for path, layer in pairs(weights.of_host_layers(model, file_has)) do
     layer:_read_tensors(function(name)

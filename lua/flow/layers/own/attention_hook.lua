@@ -6,6 +6,8 @@
 -- query, key and value are projected, {batch, steps, heads, size}; the masks of a call are one, {batch, query steps, value steps} or nil.
 -- self._dot_product_equation, self._combine_equation, self:_masked_softmax(scores, mask), self._dropout_layer, self._key_dim and
 -- self._num_heads are what Keras' class has for it.
+--
+-- Attentions with a projection that has LoRA (lora.lua) are computed here, too, with the library's formula (core/layers/attention.c).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -38,20 +40,10 @@ function hook.install(class)
   end
 end
 
--- The kernel or bias of a projection.
-local function weight_of(layer, projection, name)
-  for _, v in ipairs(layer.weights) do
-    if v.path:find("/" .. projection .. "/" .. name, 1, true) then return v end
-  end
-end
+local function project(layer, x, projection) return require "flow.layers.own.projections" (layer, projection):call(x) end
 
-local function project(layer, x, projection, equation)
-  local y, bias = ops.einsum(equation, x, weight_of(layer, projection, "kernel")), weight_of(layer, projection, "bias")
-  return bias and y + bias or y
-end
-
--- The masks of a call as one, or nil.
-local function mask_of(given, query, value)
+-- The masks of a call as one, or nil. window: how far apart steps are that see each other, or nil.
+local function mask_of(given, query, value, window)
   local mask
   local function add(one)
     if one == nil then return end
@@ -61,12 +53,35 @@ local function mask_of(given, query, value)
   add(given.query_mask and ops.expand_dims(given.query_mask, -1))
   add(given.value_mask and ops.expand_dims(given.value_mask, 2))
   add(given.key_mask and ops.expand_dims(given.key_mask, 2))
-  if given.use_causal_mask then
+  if given.use_causal_mask or window then
     local rows, columns = tensor.arange(query.shape[2]):expand_dims(-1), tensor.arange(value.shape[2]):expand_dims(1)
-    add(ops.expand_dims(rows:ge(columns), 1))
+    if given.use_causal_mask then add(ops.expand_dims(rows:ge(columns), 1)) end
+    if window then add(ops.expand_dims((rows - columns):abs():lt(window), 1)) end
   end
   add(given.attention_mask)
   return mask
+end
+
+-- The library's formula: the softmax is in float32; a step that sees nothing gets zeros where Keras has no fused product, else the mean.
+local function compute(layer, query, key, value, mask, training, with_scores)
+  local scores = ops.einsum("abhd,achd->ahbc", query * query.shape[4] ^ -0.5, key)
+  local dtype, rate = scores.dtype, layer.dropout
+  scores = dtype == "float64" and scores or scores:to "float32"
+  if mask ~= nil then
+    while #mask.shape < 4 do mask = ops.expand_dims(mask, 2) end
+    scores = ops.where(mask, scores, -1e9)
+  end
+  local weights = ops.softmax(scores, -1)
+  if mask ~= nil and (rate > 0 or with_scores) then weights = ops.where(mask, weights, 0) end
+  weights = weights:to(dtype)
+  local used = training and rate > 0 and layer._dropout_layer(weights, { training = true }) or weights
+  return ops.einsum("ahbc,achd->abhd", used, value), weights
+end
+
+-- Each head of the key once for each head of the query that shares it.
+local function shared(x, heads)
+  local each = heads / x.shape[3]
+  return each == 1 and x or ops.repeat_(x, each, 3)
 end
 
 -- What the layer computes by the class's _compute_attention: the output, or, with return_attention_scores, a list of it and the scores.
@@ -79,11 +94,15 @@ function hook.call(layer, ...)
   if #query.shape ~= 3 or #value.shape ~= 3 then
     errors.raise("%s: with a _compute_attention() of its own it takes inputs {batch, steps, features}", object.title(layer))
   end
-  local q = project(layer, query, "query", "abc,cde->abde")
-  local k, v = project(layer, key, "key", "abc,cde->abde"), project(layer, value, "value", "abc,cde->abde")
-  local output, scores = layer:_compute_attention(q, k, v, mask_of(given, query, value), training,
-    given.return_attention_scores or false)
-  output = project(layer, output, "attention_output", "abcd,cde->abe")
+  local gate = layer.use_gate and ops.sigmoid(project(layer, query, "gate_dense"))
+  local q = project(layer, query, "query_dense")
+  local k, v = shared(project(layer, key, "key_dense"), q.shape[3]), shared(project(layer, value, "value_dense"), q.shape[3])
+  local mask = mask_of(given, query, value, layer.sliding_window)
+  local own, with_scores = rawget(object.class_of(layer), "in_lua") and layer._compute_attention, given.return_attention_scores or false
+  local output, scores
+  if own then output, scores = own(layer, q, k, v, mask, training, with_scores)
+  else output, scores = compute(layer, q, k, v, mask, training, with_scores) end
+  output = project(layer, gate and output * gate or output, "output_dense")
   if given.return_attention_scores then return { output, scores } end
   return output
 end

@@ -35,10 +35,22 @@ function lora.take(class_name, named)
   return { rank = rank, alpha = alpha }
 end
 
--- The weight with the change.
-local function merged(layer)
-  local state, weight = rawget(layer, "_lora"), layer[WEIGHT[layer._record_name]]
-  return weight + ops.matmul(state.a, state.b) * (state.alpha / state.rank)
+-- A weight with its change.
+local function changed(weight, state) return weight + ops.matmul(state.a, state.b) * (state.alpha / state.rank) end
+local function merged(layer) return changed(layer[WEIGHT[layer._record_name]], rawget(layer, "_lora")) end
+
+-- Makes the factors of a weight, as weights of a layer with a regularizer, if the weight has one, and freezes the weight. prefix: of their
+-- names.
+local function freeze(layer, weight, prefix, rank, alpha, a_initializer, b_initializer, regularizer)
+  local shape = weight.shape
+  local rows, last = { unpack(shape, 1, #shape - 1) }, shape[#shape]
+  rows[#rows + 1] = rank
+  local function add(which, of_shape, initializer)
+    return layer:add_weight { name = prefix .. which, shape = of_shape, initializer = initializer, regularizer = regularizer }
+  end
+  local a, b = add("_a", rows, a_initializer or "he_uniform"), add("_b", { rank, last }, b_initializer or "zeros")
+  weight.trainable = false
+  return { rank = rank, alpha = alpha or rank, a = a, b = b }
 end
 
 -- What the layer computes with the change, by the class of the library.
@@ -72,16 +84,81 @@ function lora.enable(layer, rank, alpha, a_initializer, b_initializer)
   if layer[name .. "_constraint"] or layer._activity or layer.quantization_mode then
     errors.raise("%s: LoRA does not go with a constraint, an activity_regularizer or quantization", title)
   end
-  local weight = layer[name]
-  local shape = weight.shape
-  local rows, last = { unpack(shape, 1, #shape - 1) }, shape[#shape]
-  rows[#rows + 1] = rank
-  local a = layer:add_weight { name = "lora_" .. name .. "_a", shape = rows, initializer = a_initializer or "he_uniform" }
-  local b = layer:add_weight { name = "lora_" .. name .. "_b", shape = { rank, last }, initializer = b_initializer or "zeros" }
-  weight.trainable = false
-  rawset(layer, "_lora", { rank = rank, alpha = alpha or rank, a = a, b = b })
+  rawset(layer, "_lora", freeze(layer, layer[name], "lora_" .. name, rank, alpha, a_initializer, b_initializer,
+    layer[name .. "_regularizer"]))
   rawset(layer, "_own_call", true)
   rawset(layer, "call", CALLS[layer._record_name])
+end
+
+---- the projections of attentions: own/projections.lua -----------------------------------------------------------------------------------
+--
+-- The attention has the variables: its _low_rank are the factors by the kernel that they change. From the first of them on it computes in
+-- Lua (attention_hook.lua).
+
+-- Begins the change of a projection, `part` by its name in paths.
+function lora.enable_part(attention, kernel, part, rank, alpha, a_initializer, b_initializer)
+  local changes, title = rawget(attention, "_low_rank") or {}, object.title(attention)
+  if changes[kernel] then errors.raise("%s: LoRA is enabled already for its %s", title, part) end
+  if attention.kernel_constraint or attention._activity then
+    errors.raise("%s: LoRA does not go with a constraint or an activity_regularizer", title)
+  end
+  if #attention._input_shape[1] ~= 3 or attention.class_name == "MultiHeadAttention" and attention.attention_axes then
+    errors.raise("%s: LoRA is for inputs {batch, steps, features} without attention_axes", title)
+  end
+  changes[kernel] = freeze(attention, kernel, part .. "/lora_kernel", rank, alpha, a_initializer, b_initializer,
+    attention.kernel_regularizer)
+  rawset(attention, "_low_rank", changes)
+  rawset(attention, "_hook", "flow.layers.own.attention_hook")
+  if not rawget(attention, "_extended") then rawset(attention, "call", require("flow.layers.own.attention_hook").call) end
+  rawset(attention, "_own_call", true)
+  return changes[kernel]
+end
+
+lora.changed = changed
+
+-- Whether a variable is one of the factors of an attention.
+function lora.is_factor(layer, v)
+  for _, state in pairs(rawget(layer, "_low_rank") or {}) do
+    if state.a == v or state.b == v then return true end
+  end
+  return false
+end
+
+-- What files keep of a variable: a kernel with its change, or the variable itself.
+function lora.stored(layer, v)
+  local state = rawget(layer, "_low_rank") and layer._low_rank[v]
+  return state and changed(v, state) or v
+end
+
+-- After its variables were read from a file: the changes begin with zero.
+local function set_zero(state)
+  for _, v in ipairs { state.a, state.b } do v:assign(ops.zeros_like(v:value())) end
+end
+function lora.begin_again(layer)
+  for _, state in pairs(rawget(layer, "_low_rank") or {}) do set_zero(state) end
+end
+
+-- Puts the factors, which stand at the end of a list of an attention's variables, that begin after position `from`, behind those of their
+-- projection, as Keras has them.
+function lora.arrange(layer, list, from)
+  if not rawget(layer, "_low_rank") then return list end
+  local parts, order = {}, {}
+  for i = from + 1, #list do
+    local part = list[i].path:match "([^/]+)/[^/]+$"
+    if not parts[part] then
+      parts[part] = {}
+      order[#order + 1] = parts[part]
+    end
+    table.insert(parts[part], list[i])
+  end
+  local at = from
+  for _, part in ipairs(order) do
+    for _, v in ipairs(part) do
+      at = at + 1
+      list[at] = v
+    end
+  end
+  return list
 end
 
 -- Gives a class its methods and fields, if it can have them. Layer: the class of all.
@@ -131,7 +208,7 @@ function lora.install(class, Layer)
           count = count + 1
         end
       end
-      for _, v in ipairs { state.a, state.b } do v:assign(ops.zeros_like(v:value())) end
+      set_zero(state)
     end
   end
 end

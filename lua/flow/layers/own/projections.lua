@@ -1,16 +1,19 @@
 -- projections.lua: the layers inside of MultiHeadAttention and GroupQueryAttention, as Keras has them: attention.query_dense, key_dense,
 -- value_dense and output_dense, each an einsum with a kernel and a bias. Here the variables are the attention's; these objects show
--- them, and compute one projection alone. Where trainable is set, it is set for the variables.
+-- them, and compute one projection alone. Where trainable is set, it is set for the variables. enable_lora(rank) freezes a kernel, and adds
+-- a change of low rank to it (lora.lua).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
+local lora = require "flow.layers.own.lora"
+local takes = require("flow.signature").takes
 
 local Projection = object.class("EinsumDense", Layer)
 
 -- What Keras names a projection, and how the variables of the attention are named.
-local SUFFIX = { query_dense = "query", key_dense = "key", value_dense = "value", output_dense = "attention_output" }
+local SUFFIX = { query_dense = "query", key_dense = "key", gate_dense = "gate", value_dense = "value", output_dense = "attention_output" }
 
 -- The equation of a product of an input with some free axes, and bound ones, which a kernel with some axes of its own takes away.
 local function equation_of(free, bound, own)
@@ -21,9 +24,28 @@ local function equation_of(free, bound, own)
 end
 
 function Projection:call(x)
-  local y = ops.einsum(self.equation, ops.operand(x, nil, object.title(self)), self.kernel:value())
+  local state = rawget(self, "_lora")
+  local kernel = state and lora.changed(self.kernel, state) or self.kernel:value()
+  local y = ops.einsum(self.equation, ops.operand(x, nil, object.title(self)), kernel)
   return self.use_bias and y + self.bias or y
 end
+
+takes "rank: count, lora_alpha?: number, a_initializer = 'he_uniform', b_initializer = 'zeros'"
+function Projection:enable_lora(rank, alpha, a_initializer, b_initializer)
+  local state = lora.enable_part(self._attention[1], self.kernel, self.name, rank, alpha, a_initializer, b_initializer)
+  rawset(self, "_lora", state)
+  self._own[#self._own + 1], self._own[#self._own + 2] = state.a, state.b
+end
+
+local function of(key)
+  return function(self)
+    local state = rawget(self, "_lora")
+    return state and state[key]
+  end
+end
+Projection.fields.lora_rank, Projection.fields.lora_alpha = of "rank", of "alpha"
+Projection.fields.lora_kernel_a, Projection.fields.lora_kernel_b = of "a", of "b"
+function Projection.fields.lora_enabled(self) return rawget(self, "_lora") ~= nil end
 
 function Projection.fields.trainable(self) return self.kernel.trainable end
 function Projection.setters.trainable(self, value)
@@ -50,6 +72,7 @@ return function(attention, name)
   rawset(self, "kernel", found.kernel)
   rawset(self, "bias", found.bias or false)
   rawset(self, "use_bias", found.bias ~= nil)
+  rawset(self, "_attention", { attention })      -- in a table: not a part
   self._own[1], self._own[2] = found.kernel, found.bias
   rawset(self, "_built", true)
   made[name] = self
