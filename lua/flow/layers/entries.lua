@@ -182,13 +182,17 @@ local function options_of(class, content)
   return options
 end
 
--- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do.
+-- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do. It does not name dtypes:
+-- what prepares data gets strings, if it takes them.
 local function build_custom(layer, shape)
   if not shape or layer._built then return end
   local several = type(shape[1]) == "table"
-  local inputs = {}
-  for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input { unpack(one, 2) } end
-  layer(several and inputs or inputs[1])
+  local function call(dtype)
+    local inputs = {}
+    for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input({ unpack(one, 2) }, { dtype = dtype }) end
+    layer(several and inputs or inputs[1])
+  end
+  if not layer:_prepares() or not pcall(call, "string") then call("float32") end
 end
 
 -- The layer of an entry, which is not a model's. A wrapper is built by its first call.

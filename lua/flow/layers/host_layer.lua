@@ -19,6 +19,7 @@ local strings = require "flow.tensor.strings"
 local host_calls = require "flow.tensor.host_calls"
 local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
+local scopes = require "flow.scopes"
 
 local raise = errors.raise
 
@@ -64,12 +65,38 @@ local function components_of(self, list)
   return components, specs
 end
 
+-- Whether a call in a step of a model stands for one that ran before the plan (model/host_replay.lua), and what that gave.
+local function replayed(self, inputs, replay)
+  local stands = symbolic.any(inputs)
+  for _, value in ipairs(native.is_tensor(inputs) and { inputs } or type(inputs) == "table" and inputs or {}) do
+    stands = stands or native.is_tensor(value) and tensor.is_symbolic(value)
+  end
+  if not stands then return false end
+  local count = (replay.counts[self] or 0) + 1
+  local output = replay.calls[self] and replay.calls[self][count]
+  if not output then
+    raise("%s is called on the model's data here, but not when training = false: it runs before the model's step, which has to call it in "
+      .. "both cases", object.title(self))
+  end
+  replay.counts[self] = count
+  return true, replay.values[output] or output
+end
+
 -- Called on symbolic tensors it becomes a node of a model; inside of the function of ds:map a step of the pipeline (host_calls.lua); on
 -- values it works at once. Inside of a traced function it raises: there are no values.
 function HostLayer:_call(inputs, options)
   errors.check_options(object.title(self), options, CALL)
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
-  if symbolic.any(inputs) then return symbolic.call(self, inputs, options or {}) end
+  local replay = scopes.own().host_replay
+  if replay then
+    local known, output = replayed(self, inputs, replay)
+    if known then return output end
+  end
+  if symbolic.any(inputs) then
+    local output, record = symbolic.call(self, inputs, options or {}), scopes.own().host_record
+    if record then record[#record + 1] = { layer = self, output = output } end
+    return output
+  end
   local list = self._several and inputs or { inputs }
   if type(list) ~= "table" or getmetatable(list) then
     raise("%s is called on a list of tensors, got %s", object.title(self), errors.describe(inputs))

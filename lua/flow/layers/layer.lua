@@ -243,6 +243,11 @@ function Layer:_keeps_states() return require("flow.layers.recurrent.states").ke
 function Layer.fields._takes_several() return true end      -- where it is written in Lua
 function Layer.fields._takes_mask() return false end        -- beside its inputs, though they have no names: a graph of layers
 function Layer.fields._on_host() return false end           -- it prepares data outside of plans: host_layer.lua
+function Layer:_prepares()      -- it does, or contains a layer that does
+  local found = self._on_host
+  for _, child in ipairs(self._children or {}) do found = found or child:_prepares() end
+  return found
+end
 function Layer.fields._named_inputs() return nil end        -- of a built-in class: see several.record
 function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 

@@ -15,11 +15,12 @@ local call_order = {}
 -- back from the outputs meets them), and the depths of the nodes. Where layers are called several times nodes run as in Keras, too, since
 -- what a layer keeps of its calls, such as moving averages, depends on it: by depth, those of one depth in the order in which their depths
 -- became known, from the last output on. Else branches run one after the other, which takes less memory.
--- self: a model with `inputs`. Raises if an output depends on an Input that is not among them, or if two layers have one name.
-function call_order.of(self, outputs)
+-- inputs: of the graph; nil: of the model itself. Raises if an output depends on an Input that is not among them, or if two layers have one name.
+function call_order.of(self, outputs, inputs)
+  inputs = inputs or self.inputs
   local finished, order, met, met_count = {}, {}, {}, 0
   local is_input = {}
-  for _, input in ipairs(self.inputs) do is_input[input] = true end
+  for _, input in ipairs(inputs) do is_input[input] = true end
   local function visit(t)
     local node = t.node
     if finished[node] then return end
@@ -59,8 +60,8 @@ function call_order.of(self, outputs)
       return known[a] < known[b]
     end)
   end
-  for i, input in ipairs(self.inputs) do      -- inputs that no output depends on
-    if not met[input.layer] then met[input.layer], layer_depth[input.layer] = i - #self.inputs, 0 end
+  for i, input in ipairs(inputs) do      -- inputs that no output depends on
+    if not met[input.layer] then met[input.layer], layer_depth[input.layer] = i - #inputs, 0 end
   end
   local layers, named = {}, {}
   for layer in pairs(met) do

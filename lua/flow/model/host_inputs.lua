@@ -84,6 +84,11 @@ function host_inputs.fed(model)
   return host and host.fed or rawget(model, "inputs")
 end
 
+-- The symbolic tensors that data for a model is for: of a graph, or of a model that records its own call (host_replay.lua).
+local function inputs_of(model)
+  return rawget(model, "inputs") or rawget(model, "_host").inputs
+end
+
 -- Calls f; meanwhile calls of the model take the inputs of its plans.
 function host_inputs.within(model, f, ...)
   local own = scopes.own()
@@ -138,7 +143,7 @@ end
 
 -- Reads one value for each Input from an argument: a value, a list of them, or values by name.
 local function values_of(model, given)
-  local inputs = model.inputs
+  local inputs = inputs_of(model)
   if #inputs == 1 then
     local first = type(given) == "table" and not getmetatable(given) and given[1]
     local is_list = native.is_tensor(first) or type(first) == "table" and getmetatable(first)
@@ -184,7 +189,8 @@ end
 -- Makes the inputs of the plans, a list of tensors on the host, from data for the Inputs.
 function host_inputs.prepare(model, given)
   local values = {}
-  for i, value in ipairs(values_of(model, given)) do values[model.inputs[i]] = fit(model, value, model.inputs[i]) end
+  local inputs = inputs_of(model)
+  for i, value in ipairs(values_of(model, given)) do values[inputs[i]] = fit(model, value, inputs[i]) end
   return run(rawget(model, "_host"), values)
 end
 
@@ -193,7 +199,7 @@ function host_inputs.map(model, what, dataset)
   model:_meet(dataset._specs[1])
   local host = rawget(model, "_host")
   if not host then return dataset end
-  local specs, inputs = dataset._specs, model.inputs
+  local specs, inputs = dataset._specs, inputs_of(model)
   if #specs < #inputs then
     raise("%s: an element of the dataset has %d components, %s has %d inputs", what, #specs, object.title(model), #inputs)
   end

@@ -26,6 +26,7 @@ local scopes = require "flow.scopes"
 local call_order = require "flow.model.call_order"
 local named_data = require "flow.model.named_data"
 local host_inputs = require "flow.model.host_inputs"
+local host_replay = require "flow.model.host_replay"
 
 local C, raise = native.C, errors.raise
 
@@ -298,7 +299,14 @@ local function run_with_masks(self, training, call)
   return native.between(function() put(masks) end, function() put(before) end, function() return run_graph(self, inputs, training) end)
 end
 
-function Model:_meet() end      -- what Sequential does with its first data
+-- What a model does with its first data.
+function Model:_meet(data) host_replay.record(self, data) end
+function Model:_call(inputs, ...)
+  if not host_replay.is_fed(self, inputs) then return Layer._call(self, inputs, ...) end
+  local options, count = { ... }, select("#", ...)
+  return host_replay.replay(self, inputs, function(form) return Layer._call(self, form, unpack(options, 1, count)) end)
+end
+function Functional:_meet() end
 
 function Functional:_run(_, list, training, call)
   return call and run_with_masks(self, training, call) or run_graph(self, list, training)

@@ -36,7 +36,7 @@ function fit_data.read(model, what, x, y, weights)
   local data = {}
   data.x, data.y, data.weights = training.read_data(model, x, y, weights)
   if #data.x == 0 then raise("%s: there is no data", what) end
-  data.is_x_alone = native.is_tensor(x) and #data.y == 0 and #data.weights == 0
+  data.is_x_alone = native.is_tensor(x) and #data.x == 1 and #data.y == 0 and #data.weights == 0
   data.rows = training.cardinality(data.x, data.y, data.weights)
   if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
   return data

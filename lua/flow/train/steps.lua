@@ -169,7 +169,7 @@ end
 local function build_here(model, kind, specs, layout)
   local placed, is_own = model._placement, model_steps.overrides(model, kind .. "_step")
   if symbolic.has_unknown(specs) and not is_own then
-    if not rawget(model, "inputs") then placement.within(placed, symbolic.build, model, group(specs, 1, layout.x)) end
+    if not rawget(model, "inputs") and not rawget(model, "_host") then placement.within(placed, symbolic.build, model, group(specs, 1, layout.x)) end
     return
   end
   local function begin() check(C.flow_trace_begin(context)) end
@@ -249,6 +249,7 @@ function steps.clear(model)
   rawset(model, "_trainable_version", false)
   rawset(model, "_trace_states", {})
   rawset(model, "_exact_steps", {})
+  if rawget(model, "_host") and model._host.calls then rawset(model, "_host", nil) end      -- of a call() that may be another now
 end
 
 -- Finds a step by its key and moves it to the end of the list.

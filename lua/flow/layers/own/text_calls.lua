@@ -15,13 +15,15 @@ local host_calls = require "flow.tensor.host_calls"
 local arguments = require "flow.arguments"
 local symbolic = require "flow.layers.symbolic"
 local several = require "flow.layers.several"
+local scopes = require "flow.scopes"
 
 local function is_list(value) return type(value) == "table" and not getmetatable(value) end
 
 -- An argument with lists of strings as tensors of these, and numbers as tensors.
 local function settled(title, value)
   if symbolic.is(value) or host_calls.component(value) or strings.is(value) then return value end
-  if strings.are(value) then return strings.tensor(title, type(value) == "string" and { value } or value) end
+  local is_several = is_list(value) and type(value[1]) == "table" and getmetatable(value[1])      -- tensors of strings are several inputs
+  if not is_several and strings.are(value) then return strings.tensor(title, type(value) == "string" and { value } or value) end
   if not is_list(value) or type(value[1]) == "number" then return ops.operand(value, nil, title) end
   local list = {}
   for key, entry in pairs(value) do list[key] = settled(title, entry) end
@@ -67,8 +69,8 @@ return function(layer, run_call, ...)
   end
   layer:_ensure_built(is_list(first) and shapes[1] or { shapes[1] }, not is_list(first), count > 1 and shapes or nil)
   local single = count == 1 and next(call.options) == nil
-  if not is_symbolic then return run_call(layer, first, {}, training, not single and call or nil) end
-  check_weights(layer)
+  if not is_symbolic or scopes.own().host_replay then return run_call(layer, first, {}, training, not single and call or nil) end
+  if not scopes.own().host_record then check_weights(layer) end
   if not single then return several.run(layer, call, training) end
   return several.noted(layer, layer:call(first, { training = training }))
 end
