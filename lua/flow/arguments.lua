@@ -143,11 +143,13 @@ local function add_numbers(what, list, depth, values, dims)
 end
 
 -- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. Anything else stays as it is.
--- what, name: the call and its option, for the message about 0. Fractions and NaN stay as they are: the library refuses them.
-function arguments.zero_based(what, name, value)
+-- what, name: the call and its option, for messages. depth: of a list in a list. Fractions and NaN stay as they are: the library refuses
+-- them.
+function arguments.zero_based(what, name, value, depth)
   if type(value) == "table" then
     local list = {}
-    for i, axis in ipairs(value) do list[i] = arguments.zero_based(what, name, axis) end
+    depth = errors.deeper(what .. ": " .. name, depth)
+    for i, axis in ipairs(value) do list[i] = arguments.zero_based(what, name, axis, depth) end
     return list
   end
   if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end

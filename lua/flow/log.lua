@@ -72,9 +72,20 @@ setmetatable(log, {
 -- Whether progress is shown by default, for a fit without the option verbose.
 function log._is_heard() return sink ~= nil or C.flow_log_stdio() ~= 0 end
 
+-- The text with what is formatted into it. Raises for what is no text, and where the text asks for other values.
+local function filled(level, text, ...)
+  if type(text) ~= "string" then
+    native.errors.raise("flow.log.%s takes a text, and what is formatted into it, got %s", level, native.errors.describe(text))
+  end
+  if select("#", ...) == 0 then return text end
+  local ok, result = pcall(text.format, text, ...)
+  if not ok then native.errors.raise("flow.log.%s: the text %q does not fit what is formatted into it: %s", level, text, result) end
+  return result
+end
+
 -- Hands a text on at once. An error of the sink reaches the caller.
 local function send(level, text, ...)
-  if select("#", ...) > 0 then text = text:format(...) end
+  text = filled(level, text, ...)
   if not sink then return C.flow_log(levels[level], text) end
   deliver()
   sink(level, text)
@@ -83,7 +94,7 @@ end
 -- Text that a user asked for: progress, summaries. Further arguments are formatted into text. log.latest: the last such text, which the
 -- prompt does not show again.
 function log.print(text, ...)
-  log.latest = select("#", ...) > 0 and text:format(...) or text
+  log.latest = filled("print", text, ...)
   local print = rawget(_G, "print")
   if log._is_heard() or not print then return send("print", "%s", log.latest) end
   print((log.latest:gsub("\n$", "")))

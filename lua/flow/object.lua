@@ -156,6 +156,14 @@ local function checked_extend(extend)
   end)
 end
 
+-- A class that is there to be extended is not called, unless something makes instances of it after all.
+local function refuse_call(class)
+  local metatable = getmetatable(class)
+  metatable.__call = metatable.__call or function()
+    errors.raise("%s is extended, not made: local My%s = %s:extend(\"My%s\")", class.name, class.name, class.name, class.name)
+  end
+end
+
 -- f of a class as it is called: with the class, or an instance of it, before the other arguments or without.
 local function bind(owner, f, class)
   class = class or owner
@@ -255,7 +263,10 @@ function object.class(name, parent, receiver)
         value = signature.in_class(class, key, value, inherited)
         local wrap = wrap_of(parent, key)
         if wrap then value = signature.rewrapped(value, wrap(value, class)) end
-        if key == "extend" then value = checked_extend(value) end
+        if key == "extend" then
+          value = checked_extend(value)
+          refuse_call(class)
+        end
       end
       class.methods[key] = value
     end,

@@ -13,6 +13,12 @@ local STAGES = { assert_cardinality = "assert_cardinality", ignore_errors = "ign
   unique = "unique", unbatch = "unbatch", rejection_resample = "rejection_resample", snapshot = "snapshot" }
 
 return function(data)
+  -- The data set, if it is one.
+  local function checked(name, dataset)
+    if not data.is(dataset) then raise("flow.data.experimental.%s takes a data set, got %s", name, errors.describe(dataset)) end
+    return dataset
+  end
+
   local experimental = signature.module("flow.data.experimental", { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AUTOTUNE,
     INFINITE_CARDINALITY = data.INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = data.UNKNOWN_CARDINALITY })
 
@@ -20,18 +26,18 @@ return function(data)
     takes("arguments...", true)      -- those of the method
     experimental[name] = function(...)
       local list, count = { ... }, select("#", ...)
-      return function(dataset) return dataset[method](dataset, unpack(list, 1, count)) end
+      return function(dataset) return checked(name, dataset)[method](dataset, unpack(list, 1, count)) end
     end
   end
 
   -- The number of elements, or one of the two constants.
   takes "dataset"
-  function experimental.cardinality(dataset) return dataset:cardinality() end
+  function experimental.cardinality(dataset) return checked("cardinality", dataset):cardinality() end
 
   -- shuffle(buffer_size) before repeat_(count).
   takes "buffer_size: count, count: integer = -1, seed?"
   function experimental.shuffle_and_repeat(buffer_size, count, seed)
-    return function(dataset) return dataset:shuffle(buffer_size, { seed = seed }):repeat_(count) end
+    return function(dataset) return checked("shuffle_and_repeat", dataset):shuffle(buffer_size, { seed = seed }):repeat_(count) end
   end
 
   -- 0, 1, 2, ... without end, or from start in steps.
@@ -40,7 +46,7 @@ return function(data)
 
   -- The only element of a data set.
   takes "dataset"
-  function experimental.get_single_element(dataset) return dataset:get_single_element() end
+  function experimental.get_single_element(dataset) return checked("get_single_element", dataset):get_single_element() end
 
   -- The paths that a pattern, or a list of them, finds, sorted.
   local function list_of_files(pattern)

@@ -140,10 +140,8 @@ function Tape:stop_recording(f, ...)
   return stopped(f(...))
 end
 
--- Watches a tensor (or a list of them): every recording from now on, or, while one runs, that one alone, so that a tape that is used for
--- many steps keeps no tensor of those before. Variables need no watching, unless the tape was made with watch_accessed_variables = false:
--- then it watches these from now on.
-function Tape:watch(t)
+-- watch() of what is inside of `depth` lists.
+local function watch(self, t, depth)
   if native.is_tensor(t) then
     if not t.dtype:find("float", 1, true) then raise("watch(): gradients need floating-point numbers, this tensor is %s", t.dtype) end
     if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t)))
@@ -152,11 +150,17 @@ function Tape:watch(t)
     if not t.trainable then raise("watch(): variable %q is not trainable: set variable.trainable = true", t.name) end
     self.chosen[t] = true
   elseif type(t) == "table" then
-    for i = 1, errors.check_list("watch()", t) do self:watch(t[i]) end
+    depth = errors.deeper("watch()", depth)
+    for i = 1, errors.check_list("watch()", t) do watch(self, t[i], depth) end
   else
     raise("watch(): expected a tensor or a list of tensors, got %s", errors.describe(t))
   end
 end
+
+-- Watches a tensor (or a list of them): every recording from now on, or, while one runs, that one alone, so that a tape that is used for
+-- many steps keeps no tensor of those before. Variables need no watching, unless the tape was made with watch_accessed_variables = false:
+-- then it watches these from now on.
+function Tape:watch(t) watch(self, t) end
 
 -- Appends the tensors and variables of a nested list to `leaves`; returns the same structure with positions in their place.
 local function flatten(sources, leaves, depth)
@@ -191,7 +195,7 @@ local function unflatten(positions, gradients)
 end
 
 -- Appends the target, or the targets of a nested list, to `leaves`, and what is given for each to `given`: its output gradient, or nil.
-local function flatten_targets(target, gradient, leaves, given)
+local function flatten_targets(target, gradient, leaves, given, depth)
   if native.is_tensor(target) then
     if not target.dtype:find("float", 1, true) then
       raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
@@ -208,8 +212,9 @@ local function flatten_targets(target, gradient, leaves, given)
   for key in pairs(gradient or {}) do
     if target[key] == nil then raise("gradient(): output_gradients has the entry %s, the target has not", tostring(key)) end
   end
+  depth = errors.deeper("gradient(): the target", depth)
   for key, entry in names.ordered(target) do      -- pairs() has another order in each process, and sums of gradients follow it
-    flatten_targets(entry, gradient and gradient[key], leaves, given)
+    flatten_targets(entry, gradient and gradient[key], leaves, given, depth)
   end
 end
 

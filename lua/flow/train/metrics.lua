@@ -93,12 +93,11 @@ function Metric:_traced_result() return object.class_of(self).result(self) end
 
 -- Adds a variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. Its value is the sum over the
 -- replicas of a strategy.
-takes "{ name = 'variable', shape: list = nil, initializer?, dtype = 'float64' }"
+takes "{ name: string = 'variable', shape: list = nil, initializer?, dtype = 'float64' }"
 function Metric:add_variable(options)
-  local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype })
-  if options.initializer then
-    native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), native.pointer(initial)))
-  end
+  local what, shape = object.title(self) .. ": add_variable", options.shape or {}
+  local initial = options.initializer and require "flow.layers.initial_value" (what, options.initializer, shape, options.dtype)
+    or tensor.zeros(shape, { dtype = options.dtype })
   local made = variable.Variable(initial, { name = self.name .. "/" .. options.name, trainable = false,
                                             sync = "SUM_ON_READ" })
   self.variables[#self.variables + 1] = made

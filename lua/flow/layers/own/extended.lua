@@ -1,6 +1,7 @@
 -- extended.lua: classes of layers that extend one of the library's: flow.layers.Dropout:extend("MCDropout"). Dropout.call(self, x, options)
 -- is what the library's layer computes, Dropout.build(self, shape) makes its variables.
 
+local errors = require "flow.errors"
 local object = require "flow.object"
 local native = require "flow.ffi"
 local signature = require "flow.signature"
@@ -8,6 +9,8 @@ local extended = require "flow.extended"
 local ops = require "flow.tensor.ops"
 local scopes = require "flow.scopes"
 local several = require "flow.layers.several"
+
+local raise = errors.raise
 
 local own_extended = {}
 
@@ -47,6 +50,9 @@ function own_extended.call(layer, run_native, inputs, options, ...)
     local results = several.run_native(layer, call, training)
     if layer._named_inputs.names["states[1]"] then return results[1], { unpack(results, 2) } end      -- a cell
     return several.spread(layer, results)
+  end
+  if options and type(options) ~= "table" then
+    raise("%s: call() takes the inputs, and options such as { training = true }, got %s", layer.name, errors.describe(options))
   end
   local training = options and options.training
   if training == nil then training = scopes.own().training or false end

@@ -55,14 +55,15 @@ local function input_of(layer, shape, dtype)
 end
 
 -- Symbolic tensors in the place of shapes, in lists and tables by name at any depth.
-local function inputs_of(layer, value, dtype)
+local function inputs_of(layer, value, dtype, depth)
   if is_shape(value) then return input_of(layer, value, dtype) end
   if type(value) ~= "table" or getmetatable(value) then
     raise("%s: compute_output_shape() takes shapes such as {-1, 4}, lists or tables of them, got %s", object.title(layer),
       errors.describe(value))
   end
   local result = {}
-  for key, entry in pairs(value) do result[key] = inputs_of(layer, entry, dtype) end
+  depth = errors.deeper("compute_output_shape()", depth)
+  for key, entry in pairs(value) do result[key] = inputs_of(layer, entry, dtype, depth) end
   return result
 end
 
@@ -79,7 +80,7 @@ local function call_with(layer, dtype, ...)
   local given, options = { ... }, nil
   local last = given[#given]
   local key = arguments.is_options(last) and next(last)
-  if key and key:find "_shape$" then
+  if type(key) == "string" and key:find "_shape$" then
     options, given[#given] = {}, nil
     for name, shape in pairs(last) do options[name:gsub("_shape$", "")] = inputs_of(layer, shape, dtype) end
     if options.input then

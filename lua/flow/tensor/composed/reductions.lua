@@ -25,12 +25,12 @@ end
 
 -- Over a list of axes, from their largest element.
 function reductions.softmax(x, axes)
-  if #axes == 1 then return ops.softmax(x, axes[1]) end
+  if #axes == 1 and type(axes[1]) ~= "table" then return ops.softmax(x, axes[1]) end
   local powers = ops.exp(x - ops.max(x, axes, true))
   return powers / ops.sum(powers, axes, true)
 end
 function reductions.log_softmax(x, axes)
-  if #axes == 1 then return ops.log_softmax(x, axes[1]) end
+  if #axes == 1 and type(axes[1]) ~= "table" then return ops.log_softmax(x, axes[1]) end
   local below = x - ops.max(x, axes, true)
   return below - ops.logsumexp(below, axes, true)
 end

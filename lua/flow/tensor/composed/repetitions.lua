@@ -12,8 +12,9 @@ local WHAT = "flow.repeat_"
 -- x with element i of an axis counts[i] times.
 local function by_counts(x, counts, axis)
   local n, positions = tools.length(x, axis, WHAT), {}
-  if #counts == 1 then return ops.repeat_(x, counts[1], axis) end
-  if #counts ~= n then raise("%s: %d numbers of repetitions for axis %d, which has %d elements", WHAT, #counts, axis, n) end
+  local is_list = type(counts[1]) == "table" and not getmetatable(counts[1])
+  if #counts == 1 and not is_list then return ops.repeat_(x, counts[1], axis) end
+  if #counts ~= n and not is_list then raise("%s: %d numbers of repetitions for axis %d, which has %d elements", WHAT, #counts, axis, n) end
   for i, count in ipairs(counts) do
     if type(count) ~= "number" or count < 0 or count ~= math.floor(count) then
       raise("%s: number %d of repetitions is a whole number from 0, got %s", WHAT, i, errors.describe(count))
