@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layers/quantization.h"
 #include "layers/regularizers.h"
 #include "tensor/tensor.h"
 
@@ -212,7 +213,9 @@ static flow_tensor *project(flow_expression *e, flow_layer *layer, int projectio
   if (!kernel) return NULL;
   int64_t dims[2] = { 1, 1 };
   for (int i = 0; i < kernel->rank; i++) dims[i >= bound] *= kernel->shape[i];
-  flow_tensor *y = flow_express(e, FLOW_OP_matmul, x, flow_express_reshape(e, kernel, 2, dims), NULL, NULL);
+  kernel = flow_express_reshape(e, kernel, 2, dims);
+  flow_tensor *y = flow_quantization_applies(layer, x, kernel) ? flow_quantization_multiply(e, layer, x, kernel)
+                                                               : flow_express(e, FLOW_OP_matmul, x, kernel, NULL, NULL);
   if (flow_argument_boolean(layer->arguments, "use_bias"))
     y = e_add(e, y, flow_express_reshape(e, flow_express_variable(e, layer->variables[index + 1]), 1, &dims[1]));
   if (projection == OF_GATE) y = e_sigmoid(e, y);

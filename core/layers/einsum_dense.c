@@ -7,6 +7,7 @@
 
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/quantization.h"
 
 static const flow_argument parameters[] = {
   { "equation", FLOW_TEXT, NULL, NULL },
@@ -198,8 +199,8 @@ static void add(labels *list, char name) { list->names[list->count++] = name; }
 /* x arranged as {kept..., both..., 1, summed as one} times the kernel as {both..., summed as one, new as one}. both: axes that the
  * input, the kernel and the output have; without such axes the 1 is left out. The result {kept..., both..., new...} is brought into the
  * output's order. kept: axes that only the input and the output have, the batch and those of the dots among them; new: those that only
- * the kernel and the output have. */
-static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor *x, flow_tensor *kernel)
+ * the kernel and the output have. A layer that is quantized multiplies bytes where no axes are in all three. */
+static flow_tensor *multiply(flow_expression *e, const flow_layer *layer, const equation *q, flow_tensor *x, flow_tensor *kernel)
 {
   labels of_x = { 0 }, of_kernel = { 0 }, of_y, summed = { 0 }, fresh = { 0 }, both = { 0 };
   int64_t dims[FLOW_MAX_RANK], weights[FLOW_MAX_RANK], sums = 1, news = 1;
@@ -236,8 +237,10 @@ static flow_tensor *multiply(flow_expression *e, const equation *q, flow_tensor 
   dims[rank] = sums;
   weights[both.count] = sums;
   weights[both.count + 1] = news;
-  flow_tensor *y = flow_express(e, FLOW_OP_matmul, flow_express_reshape(e, x, rank + 1, dims),
-                                flow_express_reshape(e, kernel, both.count + 2, weights), NULL, NULL);
+  flow_tensor *rows = flow_express_reshape(e, x, rank + 1, dims), *columns = flow_express_reshape(e, kernel, both.count + 2, weights);
+  flow_tensor *y = both.count == 0 && flow_quantization_applies(layer, rows, columns)
+                       ? flow_quantization_multiply(e, layer, rows, columns)
+                       : flow_express(e, FLOW_OP_matmul, rows, columns, NULL, NULL);
   if (!y) return NULL;
   rank = of_y.count - fresh.count;
   for (int i = 0; i < fresh.count; i++) dims[rank + i] = kernel->shape[both.count + summed.count + i];
@@ -260,7 +263,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
                                (long long)input.dims[i], q.input.names[i], (long long)kernel->shape[at]);
     kernel = NULL;
   }
-  flow_tensor *y = kernel ? multiply(&e, &q, inputs[0], kernel) : NULL;
+  flow_tensor *y = kernel ? multiply(&e, layer, &q, inputs[0], kernel) : NULL;
   return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
@@ -272,5 +275,6 @@ const flow_layer_class flow_layer_einsum_dense = {
   .call = call,
   .check = check,
   .supports_masking = 1,
+  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "activation(products of the input and a kernel, summed as an equation says, + bias)."
 };

@@ -3,6 +3,7 @@
  * carries a mask that leaves out index 0. The gradient of the table adds up the rows that were read (ops/rules/gather.c). */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/quantization.h"
 
 static const flow_argument parameters[] = {
   { "input_dim", FLOW_INTEGER, NULL, ">0" },
@@ -28,7 +29,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   flow_tensor *indices = flow_express_indices(&e, inputs[0]);
   flow_tensor *table = flow_express_variable(&e, layer->variables[0]);
-  return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), out);
+  flow_tensor *rows = flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL);
+  if (layer->quantizing == FLOW_QUANTIZED_BY_ROW) rows = flow_quantization_round_rows(&e, rows);
+  return flow_expression_take(&e, rows, out);
 }
 
 /* With mask_zero the index 0 stands for padding. */
@@ -49,5 +52,6 @@ const flow_layer_class flow_layer_embedding = {
   .call = call,
   .supports_masking = 1,
   .compute_mask = compute_mask,
+  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "A vector of output_dim numbers for each index below input_dim."
 };

@@ -60,5 +60,6 @@ const flow_layer_class flow_layer_group_query_attention = {
   .input_names = flow_attention_heads_inputs,
   FLOW_ATTENTION_LAYER,
   .check = check,
+  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "MultiHeadAttention whose heads share those of key and value in groups."
 };

@@ -74,5 +74,6 @@ const flow_layer_class flow_layer_multi_head_attention = {
   .check = check,
   .clears_masks = 1,
   .regularizes_parts = 1,
+  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "For each step of query, what num_heads heads find in value where key is like it."
 };

@@ -126,6 +126,15 @@ static flow_tensor *scale_rows(flow_expression *e, flow_tensor *x, flow_tensor *
   return e_mul(e, x, e_div(e, flow_express_number(e, x, most), *size));
 }
 
+/* Keras keeps the table itself in bytes; here they are made of the rows that are asked for. */
+flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *size = NULL, *floats = in_dtype(e, x, FLOW_FLOAT32);
+  flow_tensor *bytes = floats ? e_round(e, scale_rows(e, floats, &size)) : NULL;
+  if (!bytes) return NULL;
+  return in_dtype(e, e_div(e, bytes, e_div(e, flow_express_number(e, size, 127), size)), x->dtype);
+}
+
 /* A product as a convolution of 1 x 1 over {n, 1, steps, features}: one op serves both. */
 flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel)
 {

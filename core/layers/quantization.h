@@ -3,7 +3,8 @@
  * plans make them once and keep them until the kernel changes.
  *
  * FLOW_QUANTIZED:        the range of x is the layer's, which calibration has found.
- * FLOW_QUANTIZED_BY_ROW: each row {features} of x has the range of its largest |x|, as Keras' quantize("int8") does for Dense.
+ * FLOW_QUANTIZED_BY_ROW: each row {features} of x has the range of its largest |x|, as Keras' quantize("int8") does for Dense, EinsumDense
+ *                        and the projections of attentions; rows of an Embedding are what bytes and the row's range can say.
  * On a device, which has no kernels for bytes, and where a sum of products would not fit into an int32, layers compute in float32. */
 #ifndef FLOW_LAYERS_QUANTIZATION_H
 #define FLOW_LAYERS_QUANTIZATION_H
@@ -26,5 +27,7 @@ flow_tensor *flow_quantization_convolve(flow_expression *e, const flow_layer *la
                                         const flow_attributes *attributes);
 /* x {..., features} . kernel {features, units}, in the dtype of x; borrowed. */
 flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel);
+/* The rows of x as bytes with a range for each row would give them, in the dtype of x; borrowed. */
+flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x);
 
 #endif

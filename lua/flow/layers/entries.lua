@@ -210,7 +210,8 @@ function entries.read(entry, reader)
   elseif not layers._knows(class_name) then
     raise("%s: %s is a layer that flowlua does not know", reader.path, class_name)
   end
-  local rest, chosen = own_choices.read(class_name, content, reader)
+  local in_floats, quantized = quantization.of_keras(content, class_name, reader.path)
+  local rest, chosen = own_choices.read(class_name, in_floats, reader)
   local plain = {}
   for key, value in pairs(rest) do plain[key] = value end
   local change = lora.take(class_name, plain)
@@ -221,7 +222,7 @@ function entries.read(entry, reader)
   if change then rawset(made, "_lora_wanted", change) end
   boxes.give(made, format)
   if shape and not made._built then made:build(shape) end
-  return quantization.restore(made, entry.quantization, reader.path)
+  return quantization.restore(made, quantized or entry.quantization, reader.path)
 end
 
 -- A layer of a class from its config.

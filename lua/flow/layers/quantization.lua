@@ -18,6 +18,9 @@ local quantization = {}
 local made = 0      -- ever: what was traced before belongs to another number
 local range = native.array("double", 2)
 
+-- The classes that are quantized without data, as in Keras; those that are "only" are not quantized otherwise.
+quantization.BY_ROW = { Dense = "too", EinsumDense = "only", Embedding = "only", MultiHeadAttention = "only", GroupQueryAttention = "only" }
+
 -- Whether a layer is one that can be quantized.
 function quantization.can(layer)
   return layer._handle and not rawget(layer, "_own_call") and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer._record_name)) ~= 0
@@ -59,6 +62,21 @@ function quantization.in_floats(model, f, ...)
   end, function()
     for i, layer in ipairs(list) do quantization.set(layer, unpack(before[i])) end
   end, f, ...)
+end
+
+-- The config of a layer that Keras has quantized, as that of a layer in floats, and a record of how it is quantized; of any other layer the
+-- config as it is. path: of the file, for messages.
+function quantization.of_keras(config, class_name, path)
+  local policy = config.dtype
+  if type(policy) ~= "table" or not tostring(policy.class_name):find "^Quantized" then return config end
+  local given, plain = policy.config or {}, {}
+  if policy.class_name ~= "QuantizedDTypePolicy" or given.mode ~= "int8" then
+    raise("%s: %s is quantized to %s in this file; of what Keras quantizes flowlua reads int8", path, class_name,
+      type(given.mode) == "string" and given.mode or policy.class_name)
+  end
+  for key, value in pairs(config) do plain[key] = value end
+  plain.dtype, plain.quantization_config = given.source_name, nil
+  return plain, { mode = "int8" }
 end
 
 local function record_of(layer)

@@ -18,6 +18,7 @@ local operations = require "flow.saving.operations"
 local contents = require "flow.layers.own.contents"
 local hooks = require "flow.layers.own.saving_hooks"
 local lora = require "flow.layers.own.lora"
+local bytes = require "flow.saving.bytes"
 local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
@@ -162,9 +163,11 @@ local function stored_count(file, path)
 end
 
 -- Checks a group, or its first `count` tensors, against the variables that are to be read from it and appends { position, variable } to
--- the list.
-local function match(file, path, who, variables, list, count)
+-- the list; of bytes with scales, { position, variable, scale = position, layer }.
+local function match(file, path, who, variables, list, count, layer)
   count = count or stored_count(file, path)
+  local scale = layer and bytes.are_in(file, path, count, variables) and file:find(("%s/%d"):format(path, count - 1))
+  if scale then count = count - 1 end
   if count ~= #variables then
     raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
   end
@@ -174,7 +177,7 @@ local function match(file, path, who, variables, list, count)
     if shape_text(shape) ~= shape_text(v.shape) then
       raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.path, shape_text(v.shape), shape_text(shape))
     end
-    list[#list + 1] = { position = position, variable = v }
+    list[#list + 1] = { position = position, variable = v, scale = i == 1 and scale or nil, layer = i == 1 and scale and layer or nil }
   end
 end
 
@@ -183,7 +186,10 @@ end
 function weights.assign(file, list, in_place)
   local waiting = {}
   for i, item in ipairs(list) do
-    if in_place and file:dtype(item.position) == item.variable.dtype then
+    if item.scale then
+      bytes.quantize(item.layer)
+      waiting[i] = bytes.read(file, item.layer, item.variable, item.position, item.scale)
+    elseif in_place and file:dtype(item.position) == item.variable.dtype then
       file:read_into(item.position, item.variable)
     else
       waiting[i] = file:read(item.position)
@@ -270,7 +276,7 @@ function weights.read(file, model, in_place, skip)
     read[#read + 1] = layer
     if hooks.stores(layer) then by_themselves[#by_themselves + 1] = { path, layer }
     elseif skip then try_match(file, path, object.title(layer), variables, list)
-    else match(file, path, object.title(layer), variables, list) end
+    else match(file, path, object.title(layer), variables, list, nil, layer) end
   end, {}, file_has)
   match_optimizer(file, model, list)
   weights.assign(file, list, in_place)

@@ -2,7 +2,8 @@
 --
 --   model:quantize(dataset)      Dense, Conv1D, Conv2D and DepthwiseConv layers in int8: inputs by the ranges that they have while the
 --                                model predicts this data, kernels by the largest weight of each output
---   model:quantize("int8")       as in Keras: Dense only, without data: the range of each row of the input is found at each call
+--   model:quantize("int8")       as in Keras: Dense, EinsumDense, the projections of attentions and Embedding, without data: the range of
+--                                each row of the input is found at each call
 --
 -- BatchNormalization and activations after them are part of the same op (core/plan/passes/fuse_quantized.c); everything else is float32.
 --
@@ -74,8 +75,8 @@ return function(model, calibration, options)
       raise("quantize: the mode %q is not supported: \"int8\", or data for calibration, such as a few batches of what the model was " ..
         "trained on", calibration)
     end
-    local function is_dense(layer) return layer.class_name == "Dense" end
-    for _, layer in ipairs(candidates(model, options.filters, is_dense)) do quantization.set(layer, "QUANTIZED_BY_ROW") end
+    local function in_keras(layer) return quantization.BY_ROW[layer._record_name] ~= nil end
+    for _, layer in ipairs(candidates(model, options.filters, in_keras)) do quantization.set(layer, "QUANTIZED_BY_ROW") end
     return
   end
   local placed = model._placement
@@ -86,7 +87,7 @@ return function(model, calibration, options)
   if not rawget(model, "_built") then      -- by a first batch, of which a data set tells the size
     model:predict(calibration, { batch_size = not Feed.is(calibration) and 1 or nil, steps = 1, verbose = 0 })
   end
-  local layers = candidates(model, options.filters, function() return true end)
+  local layers = candidates(model, options.filters, function(layer) return quantization.BY_ROW[layer._record_name] ~= "only" end)
   local ranges = find_ranges(model, layers, calibration, options)
   for i, layer in ipairs(layers) do
     if ranges[i] then quantization.set(layer, "QUANTIZED", unpack(ranges[i])) end
