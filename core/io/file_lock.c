@@ -37,6 +37,18 @@ static void read_holder(int descriptor, char *holder, int size)
   if (!*holder) snprintf(holder, (size_t)size, "another process");
 }
 
+/* Writes all of the line, in as many parts as the file takes. 0: that failed, as errno says. */
+static int write_line(int descriptor, const char *line, int length)
+{
+  for (int done = 0; done < length;) {
+    ssize_t count = pwrite(descriptor, line + done, (size_t)(length - done), (off_t)done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return 0;
+    done += (int)count;
+  }
+  return 1;
+}
+
 /* For people who look at the file; the lock itself is flock's. 0: it could not be written, as on a full disk. */
 static int write_holder(int descriptor)
 {
@@ -48,7 +60,7 @@ static int write_holder(int descriptor)
   int length = snprintf(line, sizeof line, "process %ld on %s since %s UTC\n", (long)getpid(), host, since);
   flow_size_limit held;
   flow_size_limit_hold(&held);
-  int written = ftruncate(descriptor, 0) == 0 && pwrite(descriptor, line, (size_t)length, 0) == length;
+  int written = ftruncate(descriptor, 0) == 0 && write_line(descriptor, line, length);
   flow_size_limit_release(&held, !written);
   return written;
 }

@@ -1,6 +1,7 @@
 /* test_cache_file.c: the cache in a file: what it keeps, what it refuses, what it leaves behind; and the lock beside it. */
 #include "datasets.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -244,6 +245,23 @@ static void disk_full_leaves_nothing(void **state)
   assert_false(exists(lock_path));
 }
 
+/* A line that a full disk takes a part of: the lock is not taken, and the message has the reason. */
+static void disk_full_in_the_lock(void **state)
+{
+  (void)state;
+  struct rlimit before;
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit small = { 10, before.rlim_max };
+  signal(SIGXFSZ, SIG_DFL);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  errno = ENOENT;
+  flow_status status = run(cached(range(10)));
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(status, FLOW_IO_ERROR);
+  assert_non_null(strstr(flow_last_error(), strerror(EFBIG)));
+  assert_false(exists(lock_path));
+}
+
 static void survives_allocation_failures(void **state)
 {
   (void)state;
@@ -388,6 +406,7 @@ int main(void)
     IN_FOLDER(texts_are_bytes),
     IN_FOLDER(survives_hostile_records),
     IN_FOLDER(disk_full_leaves_nothing),
+    IN_FOLDER(disk_full_in_the_lock),
     IN_FOLDER(survives_allocation_failures),
     IN_FOLDER(second_pass_keeps_nothing),
     IN_FOLDER(dead_process_is_followed),
