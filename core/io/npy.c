@@ -105,6 +105,10 @@ static flow_status read_shape(reader *self, npy_header *header)
 static flow_status read_dtype(reader *self, npy_header *header)
 {
   char text[32];
+  if (skip(self, '[')) {
+    return flow_fail(FLOW_UNSUPPORTED, "%s holds records of named fields; save each field as an array: numpy.save(path, array['field'])",
+                     self->path);
+  }
   FLOW_TRY(read_text(self, text, sizeof text));
   for (int dtype = 0; dtype < FLOW_DTYPE_COUNT; dtype++) {
     if (!descriptions[dtype] || strcmp(descriptions[dtype] + 1, text + (*text != '\0')) != 0) continue;

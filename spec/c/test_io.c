@@ -148,7 +148,8 @@ static void big_endian_numbers_are_turned_round(void **state)
 static void bad_npy_files_are_explained(void **state)
 {
   (void)state;
-  static const struct { const char *literal; flow_status status; const char *part; } cases[] = {
+  static const struct { const char *literal; flow_status status; const char *part;
+  } cases[] = {
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", FLOW_CORRUPT_DATA, "shape {3} takes 12 bytes, at most 8" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }", FLOW_CORRUPT_DATA, "too many elements" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }", FLOW_CORRUPT_DATA, "cut off" },
@@ -158,7 +159,7 @@ static void bad_npy_files_are_explained(void **state)
     { "{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'>c8'" },
     { "{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'<U3'" },
     { "{'descr': '|f4', 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "'|f4'" },
-    { "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", FLOW_CORRUPT_DATA, "a text" },
+    { "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", FLOW_UNSUPPORTED, "records of named fields" },
     { "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", FLOW_CORRUPT_DATA, "True or False" },
     { "{'descr': '<f4', 'shape': (1,), }", FLOW_CORRUPT_DATA, "fortran_order" },
     { "{'descr': '<f4', 'descr': '<f4', 'shape': (1,), }", FLOW_CORRUPT_DATA, "'descr'" },
