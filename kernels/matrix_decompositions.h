@@ -28,6 +28,20 @@ FORMULA double dot_rows(const double *x, const double *y, int64_t n)
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + rest;
 }
 
+/* Powers of two, so that the bits of a result are those of any scale: 1 unless squares of the n elements could overflow or vanish. */
+FORMULA double factor_for_squares(const double *x, int64_t n)
+{
+  double largest = 0;
+  for (int64_t k = 0; k < n; k++) largest = fabs(x[k]) > largest ? fabs(x[k]) : largest;
+  return largest > 1e140 ? 0x1p-600 : largest < 1e-140 && largest > 0 ? 0x1p600 : 1;
+}
+
+FORMULA void scale_row(double *x, double factor, int64_t n)
+{
+  if (factor == 1) return;
+  for (int64_t k = 0; k < n; k++) x[k] *= factor;
+}
+
 /* ---- elimination --------------------------------------------------------------------------------------------------------- */
 
 FORMULA void swap_rows(double *x, double *y, int64_t n)
@@ -124,7 +138,8 @@ FORMULA void reflect_rows(double *x, int64_t n, int64_t first_column, const doub
 FORMULA void reflect(double *a, double *q, int64_t m, int64_t n, int64_t count, double *vectors, double *sums)
 {
   int64_t steps = m - 1 < n ? m - 1 : n, places = m < n ? m : n;
-  double *factors = vectors + places * m;
+  double *factors = vectors + places * m, scale = factor_for_squares(a, m * n);
+  scale_row(a, scale, m * n);
   for (int64_t j = 0; j < steps; j++) {
     double *v = vectors + j * m, square = 0, head = a[j * n + j];
     for (int64_t i = j; i < m; i++) {
@@ -139,6 +154,7 @@ FORMULA void reflect(double *a, double *q, int64_t m, int64_t n, int64_t count, 
     reflect_rows(a, n, j, v, factors[j], j, m, sums);
     for (int64_t i = j + 1; i < m; i++) a[i * n + j] = 0;
   }
+  scale_row(a, 1 / scale, m * n);
   for (int64_t i = 0; i < m; i++)
     for (int64_t k = 0; k < count; k++) q[i * count + k] = i == k;
   for (int64_t j = steps - 1; j >= 0; j--)
@@ -189,6 +205,8 @@ FORMULA void symmetric_eigen(double *a, double *w, double *v, int64_t n)
     for (int64_t j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
     for (int64_t j = 0; j < n; j++) v[i * n + j] = i == j;
   }
+  double scale = factor_for_squares(a, n * n);
+  scale_row(a, scale, n * n);
   for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
     double off = 0, all = dot_rows(a, a, n * n);
     for (int64_t i = 0; i < n; i++) off += dot_rows(a + i * n, a + i * n, i) * 2;
@@ -211,7 +229,7 @@ FORMULA void symmetric_eigen(double *a, double *w, double *v, int64_t n)
       }
     }
   }
-  for (int64_t i = 0; i < n; i++) w[i] = a[i * n + i];
+  for (int64_t i = 0; i < n; i++) w[i] = a[i * n + i] / scale;
   sort_rows(w, v, n, n, v, 0, 0);
 }
 
@@ -228,7 +246,7 @@ FORMULA void orthogonal_rows(double *x, double *s, double *v, int64_t n, int64_t
       for (int64_t j = i + 1; j < n; j++) {
         double *a = x + i * m, *b = x + j * m, c, sine;
         double p = dot_rows(a, a, m), q = dot_rows(b, b, m), r = dot_rows(a, b, m);
-        if (r == 0 || fabs(r) <= ROTATED_ENOUGH * sqrt(p * q)) continue;
+        if (r == 0 || fabs(r) <= ROTATED_ENOUGH * sqrt(p) * sqrt(q)) continue;
         done = 0;
         rotation_of(p, q, r, &c, &sine);
         rotate_rows(a, b, m, c, sine);
@@ -275,9 +293,12 @@ FORMULA void order_of_pivots(const int32_t *pivots, int32_t *order, int64_t n)
 FORMULA void singular_values(double *x, double *s, double *short_side, double *long_side, int64_t k, int64_t larger, int64_t width)
 {
   int64_t rank = 0;
+  double scale = factor_for_squares(x, k * larger);
+  scale_row(x, scale, k * larger);
   orthogonal_rows(x, s, short_side, k, larger);
   for (; rank < k && s[rank] > 0; rank++)
     for (int64_t i = 0; i < larger; i++) long_side[rank * larger + i] = x[rank * larger + i] / s[rank];
+  scale_row(s, 1 / scale, k);
   complete_rows(long_side, rank, width, larger);
 }
 

@@ -100,6 +100,23 @@ describe("matrices", function()
     end
   end)
 
+  it("of very large and very small numbers have the parts of others, times a power of two", function()
+    local x = flow.tensor({ { 4, 1, 2 }, { 1, 3, 1 }, { 2, 1, 5 } }, "float64")
+    local w, v = flow.eigh(x)
+    local q, r = flow.qr(x)
+    local u, s, vt = flow.svd(x)
+    for _, factor in ipairs { 2 ^ -1000, 2 ^ -600, 2 ^ 600, 2 ^ 1000 } do
+      local y = x * factor
+      local scaled_w, same_v = flow.eigh(y)
+      local same_q, scaled_r = flow.qr(y)
+      local same_u, scaled_s, same_vt = flow.svd(y)
+      for name, pair in pairs { w = { scaled_w / factor, w }, v = { same_v, v }, q = { same_q, q }, r = { scaled_r / factor, r },
+                                u = { same_u, u }, s = { scaled_s / factor, s }, vt = { same_vt, vt } } do
+        check(name .. " of numbers times " .. factor, pair[1], pair[2], 0)
+      end
+    end
+  end)
+
   it("have the same parts alone, in a trace and in a batch", function()
     flow.set_random_seed(9)
     local x = flow.random.normal { 6, 4, 4 }
