@@ -108,7 +108,7 @@ FORMULA void solve_rows(double *a, double *b, int64_t n, int64_t count)
 }
 
 /* The upper triangle U with U^T U = a, of which the upper one is read; zeros below. Where a is not positive definite, NaN from that row
- * on. */
+ * on: also where a pivot is zero, by which the rest of the row cannot be divided. */
 FORMULA void cholesky_upper(double *a, int64_t n)
 {
   for (int64_t j = 0; j < n; j++) {
@@ -117,7 +117,7 @@ FORMULA void cholesky_upper(double *a, int64_t n)
       add_row(row + j, a + k * n + j, -a[k * n + j], n - j);
       row[k] = 0;
     }
-    double root = sqrt(row[j]);
+    double root = row[j] > 0 ? sqrt(row[j]) : (double)NAN;
     row[j] = root;
     for (int64_t k = j + 1; k < n; k++) row[k] /= root;
   }

@@ -100,6 +100,11 @@ describe("matrices", function()
     end
   end)
 
+  it("that are semidefinite are not definite for cholesky", function()
+    assert.is_true(flow.isnan(flow.cholesky(flow.zeros { 1, 1 })):item())
+    assert.is_true(flow.isnan(flow.cholesky(flow.ones { 2, 2 }))[{ 2, 2 }]:item())
+  end)
+
   it("of very large and very small numbers have the parts of others, times a power of two", function()
     local x = flow.tensor({ { 4, 1, 2 }, { 1, 3, 1 }, { 2, 1, 5 } }, "float64")
     local w, v = flow.eigh(x)
