@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -245,8 +246,16 @@ static flow_status write_blocks(flow_sink *sink, const void *from, uint64_t byte
   return FLOW_OK;
 }
 
+/* Whether stdio keeps so many bytes in its buffer, without a call of the system. */
+static int stays_in_buffer(FILE *file, uint64_t bytes)
+{
+  return bytes < __fbufsize(file) - __fpending(file);
+}
+
+/* Small pieces, as those of records, are not worth the system calls that hold the signal: it comes with a write only. */
 flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
 {
+  if (stays_in_buffer(sink->file, bytes)) return write_blocks(sink, from, bytes);
   flow_size_limit held;
   flow_size_limit_hold(&held);
   flow_status status = write_blocks(sink, from, bytes);

@@ -38,6 +38,15 @@ int fsync(int descriptor)
   return (int)syscall(SYS_fsync, descriptor);
 }
 
+/* The same of the signals of a thread: counts how often they are changed. */
+static _Atomic int masks_set;
+
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+  masks_set++;
+  return syscall(SYS_rt_sigprocmask, how, set, before, 8) == 0 ? 0 : errno;
+}
+
 static int count_files(void)
 {
   DIR *stream = opendir(folder);
@@ -115,6 +124,18 @@ static void a_file_limit_leaves_the_old_file(void **state)
   expect_text("old");
   assert_int_equal(count_files(), 1);
   flow_tensor_writer_release(writer);
+}
+
+/* Two for each write of the system, of 4096 bytes or more. */
+static void small_pieces_change_no_signals(void **state)
+{
+  (void)state;
+  flow_sink sink;
+  assert_int_equal(flow_sink_open(path, &sink), FLOW_OK);
+  masks_set = 0;
+  for (int i = 0; i < 4096; i++) assert_int_equal(flow_sink_write(&sink, "0123456789", 10), FLOW_OK);
+  assert_true(masks_set <= 2 * 11);
+  assert_int_equal(flow_sink_commit(&sink), FLOW_OK);
 }
 
 static void a_full_disk_leaves_the_old_file(void **state)
@@ -276,6 +297,7 @@ int main(void)
     IN_FOLDER(file_and_folder_are_brought_to_the_disk),
     IN_FOLDER(a_copy_leaves_a_file_that_appears_meanwhile),
     IN_FOLDER(a_file_limit_leaves_the_old_file),
+    IN_FOLDER(small_pieces_change_no_signals),
     IN_FOLDER(a_full_disk_leaves_the_old_file),
     IN_FOLDER(a_read_only_folder_leaves_the_old_file),
     IN_FOLDER(only_dead_writers_files_are_removed),
