@@ -16,6 +16,19 @@ function signature.refuse_colon(class, first)
   if first ~= nil and namespaces[first] and entries[class] then signature.refuse_namespace(entries[class], first) end
 end
 
+-- From now on numbers, texts and booleans that scripts assign to a module, as if they were settings, are errors. Classes and functions of
+-- theirs may be put there.
+function signature.close(module)
+  local metatable, title = getmetatable(module), namespaces[module]
+  local define = rawget(metatable, "internal") and rawget(metatable, "__newindex")
+  if define then
+    metatable.__newindex = function(_, key, value)
+      errors.check_assigned(title, module, key, value)
+      define(module, key, value)
+    end
+  end
+end
+
 ---- methods -----------------------------------------------------------------------------------------------------------------
 
 -- Raises for a call of a method with another self, or with `extra` as one argument too many.

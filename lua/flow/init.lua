@@ -121,15 +121,11 @@ local pass = {
   end,
 }
 
--- The metatable of a module that has none of its own: a field that it does not have is an error. module: its name after "flow.".
-local function strict(module)
-  return { __index = function(fields, name)
-    errors.raise("flow.%s has no %q%s", module, tostring(name),
-      errors.elsewhere("flow." .. module, name) or errors.suggestion(tostring(name), fields))
-  end }
-end
-
 return setmetatable(flow, {
+  __newindex = function(_, name, value)
+    errors.check_assigned("flow", flow, name, value)
+    rawset(flow, name, value)
+  end,
   names = function()
     local names = {}
     for name in pairs(parts) do names[#names + 1] = name end
@@ -156,7 +152,9 @@ return setmetatable(flow, {
     require "flow.keras.lookups" (part[1], value, function() return require "flow.saving.objects" end)
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
-    if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end
+    if not part[2] then
+      if getmetatable(value) then signature.close(value) else errors.strict("flow." .. name, value) end
+    end
     rawset(flow, name, value)
     return value
   end,

@@ -51,6 +51,7 @@ return function(_, arguments)
   say("kernels", flow.isa() .. " (FLOW_ISA pins another one)")
   say("threads", ("%d"):format(flow.config.get_threads()))
   say("devices", table.concat(flow.config.list_devices(), ", "))
+  for _, line in ipairs(require("flow.cli.environment").unknown()) do say("environment", line) end
   local check = flow.tensor { { 1, 2 }, { 3, 4 } }:matmul(flow.eye(2)):sum():item()
   say("self-test", check == 10 and "a matrix product is right" or ("a matrix product is WRONG: %g instead of 10"):format(check))
   local yaml = require("flow.jobs.yaml").available()

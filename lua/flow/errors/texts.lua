@@ -73,9 +73,8 @@ function errors.elsewhere(module, name)
   return place and ": " .. place
 end
 
--- The end of the sentence that says that a module has no such name: where it is, or which one is meant of those that the module has, gets
--- when it is asked (names of its metatable), or finds elsewhere (near).
-function errors.instead(title, module, name)
+-- The names that a module has, or gets when it is asked (names of its metatable), or finds elsewhere (near), as keys.
+local function names_in(module)
   local known, metatable = {}, getmetatable(module)
   for key in pairs(module) do
     if type(key) == "string" and not key:find("^_") then known[key] = true end
@@ -83,7 +82,40 @@ function errors.instead(title, module, name)
   for _, names in pairs { metatable.names or nil, metatable.near or nil } do
     for _, key in ipairs(names() or {}) do known[key] = true end
   end
-  return errors.elsewhere(title, name) or errors.suggestion(name, known)
+  return known
+end
+
+-- Raises for a plain value that a script assigns to a name which a module does not have: nobody would read it. Where a function sets it, it
+-- is named.
+function errors.check_assigned(title, module, name, value)
+  local kind = type(value)
+  if kind ~= "number" and kind ~= "string" and kind ~= "boolean" or type(name) ~= "string" or name:find("^_") then return end
+  local known, settable = names_in(module), {}
+  for key in pairs(known) do
+    local set = key:match "^set_(.+)"
+    if set then settable[set] = true end
+  end
+  local near = errors.nearest(name, settable)
+  errors.raise("%s has no field %q that could be set%s", title, name,
+    near and (": call %s.set_%s(...)"):format(title, near) or errors.elsewhere(title, name) or errors.suggestion(name, known))
+end
+
+-- The end of the sentence that says that a module has no such name: where it is, or which one is meant.
+function errors.instead(title, module, name)
+  return errors.elsewhere(title, name) or errors.suggestion(name, names_in(module))
+end
+
+-- Gives a module that has no metatable of its own one by which a field that it does not have is an error.
+function errors.strict(title, module)
+  setmetatable(module, {
+    __index = function(fields, name)
+      errors.raise("%s has no %q%s", title, tostring(name), errors.elsewhere(title, name) or errors.suggestion(tostring(name), fields))
+    end,
+    __newindex = function(fields, name, value)
+      errors.check_assigned(title, fields, name, value)
+      rawset(fields, name, value)
+    end,
+  })
 end
 
 -- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
