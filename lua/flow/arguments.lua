@@ -65,6 +65,40 @@ function arguments.for_init(class_name, init, ...)
   return unpack(values, 1, math.max(#names, count - 1))
 end
 
+-- Raises for what a call of a script's class gives its init beyond its parameters, as Python does: Lua would drop it. Options that every
+-- object of the class takes, keys of `taken`, need no parameter, nor do entries of a config.
+function arguments.check_init(class_name, init, taken, ...)
+  init = signature.unguarded(init)
+  local info, count = debug.getinfo(init, "u"), select("#", ...)
+  local most = info.nparams - 1
+  if info.isvararg or count <= most then return end
+  for i = math.max(most, 0) + 1, count do
+    local value = (select(i, ...))
+    if is_options(value) and i == count then
+      if arguments.configs[value] then return end
+      local unknown = {}
+      for name in pairs(value) do
+        if not COMMON[name] and not (taken and taken[name]) then unknown[#unknown + 1] = tostring(name) end
+      end
+      table.sort(unknown)
+      local parameters = {}
+      for k = 2, info.nparams do parameters[k - 1] = debug.getlocal(init, k) end
+      -- what init names is sorted into its positions
+      for k = #unknown, 1, -1 do
+        for _, name in ipairs(parameters) do
+          if unknown[k] == name then table.remove(unknown, k) break end
+        end
+      end
+      if unknown[1] then
+        raise("%s: unknown option %q%s; %s", class_name, unknown[1], errors.suggestion(unknown[1], parameters):gsub("?$", ""),
+          #parameters > 0 and "its init takes " .. table.concat(parameters, ", ") or "its init takes no arguments")
+      end
+    elseif value ~= nil then
+      raise("%s: its init takes %d argument%s; %s is one too many", class_name, most, most == 1 and "" or "s", errors.describe(value))
+    end
+  end
+end
+
 -- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order; its field
 -- first_is_single says that the first is never a list: then those without a name in a table are positions, Dense { 3, activation = "relu"
 -- }.

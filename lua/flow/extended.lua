@@ -83,6 +83,7 @@ function extended.class(parent, class_name, common, prepare, after)
     end
     rawset(self, "_common_options", given)
     rawset(self, "_after", after)
+    arguments.check_init(class_name, init, common, ...)
     initialize(self, init, arguments.for_init(class_name, init, ...))
     rawset(self, "_after", nil)
     if not rawget(self, "_is_made") then

@@ -62,7 +62,6 @@ setmetatable(log, {
   __index = function(_, name) if name == "sink" then return sink end end,
   __newindex = function(_, name, value)
     if name == "sink" then return set_sink(value) end
-    native.errors.check_assigned("flow.log", log, name, value)
     rawset(log, name, value)
   end,
   names = function() return { "sink" } end,

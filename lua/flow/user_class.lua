@@ -67,6 +67,7 @@ local function extend(parent, class_name, new, taken, assign)
     local self = new(class, options.name or names.auto(class_name), options)
     local init = object.own_init(class)
     if init then
+      arguments.check_init(class_name, init, taken, ...)
       initialize(self, init, arguments.for_init(class_name, init, ...))
     elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
       errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)

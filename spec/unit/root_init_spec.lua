@@ -59,4 +59,32 @@ describe("the init of a class of the library", function()
     function Named:init() layers.Layer.init(self, { name = 3 }) end
     assert.truthy(message_of(function() Named() end):find("Named: name is a string, got the number 3", 1, true))
   end)
+
+  -- As Python's TypeError: Lua drops what a function has no parameter for.
+  it("takes no option and no argument that it does not name", function()
+    for name, base in pairs { layer = flow.layers.Layer, loss = flow.losses.Loss, metric = flow.metrics.Metric,
+                              callback = flow.callbacks.Callback, optimizer = flow.optimizers.Optimizer, model = flow.Model,
+                              stock = flow.callbacks.EarlyStopping, dense = flow.layers.Dense,
+                              schedule = flow.optimizers.schedules.LearningRateSchedule } do
+      local Own = base:extend "Own"
+      function Own:init(first) base.init(self, name == "dense" and 2 or nil) self.first = first end
+      local function refused(...)
+        local given, count = { ... }, select("#", ...)
+        local message = support.message_of(function() return (Own(unpack(given, 1, count))) end)
+        return message and (message:gsub("^.-Own: ", "Own: ")) or "nothing"
+      end
+      assert.equal('Own: unknown option "frist"; did you mean "first"; its init takes first', refused(1, { frist = 2 }), name)
+      assert.equal("Own: its init takes 1 argument; the number 2 is one too many", refused(1, 2), name)
+      function Own:init() base.init(self, name == "dense" and 2 or nil) end
+      assert.equal('Own: unknown option "units"; its init takes no arguments', refused { units = 2 }, name)
+      function Own:init(...) base.init(self, name == "dense" and 2 or nil) self.count = select("#", ...) end
+      assert.equal(2, Own(1, { units = 2 }).count, name)
+    end
+    local Scale = flow.layers.Layer:extend "Scale"
+    function Scale:init(gain) self.gain = gain end
+    local scale = Scale(3, { name = "third", trainable = false })
+    assert.equal("third", scale.name)
+    assert.equal(3, scale.gain)
+    assert.is_false(scale.trainable)
+  end)
 end)

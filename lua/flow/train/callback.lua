@@ -86,6 +86,7 @@ local function callable(class, name)
     local self = object.new(class)
     local init = object.own_init(class)
     if init and rawget(class, "in_lua") then
+      arguments.check_init(name, init, nil, ...)
       object.while_making(self, init, arguments.for_init(name, init, ...))
     elseif init then
       object.while_making(self, init, ...)
