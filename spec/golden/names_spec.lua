@@ -28,7 +28,6 @@ local MISSING = {
   ["visualization"] = "draw_bounding_boxes draw_segmentation_masks plot_bounding_box_gallery plot_image_gallery "
     .. "plot_segmentation_mask_gallery",
   ["callbacks"] = "CallbackList OrbaxCheckpoint RemoteMonitor",
-  ["initializers"] = "STFT STFTInitializer stft",
   ["layers"] = "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper Wrapper",
   ["ops"] = "eig polar view_as_complex view_as_real",
   ["ops.linalg"] = "eig",

@@ -1,5 +1,5 @@
-# quantized.py: writes quantized.keras, a model after Keras' quantize("int8"), its weights before that in unquantized.keras, and what both predict
-# in quantized.json. Run: python spec/golden/quantized.py
+# quantized.py: writes quantized.keras, a model after Keras' quantize("int8"), unquantized.keras, the same before that, and quantized.json,
+# what both predict. Run: python spec/golden/quantized.py
 import json
 import os
 

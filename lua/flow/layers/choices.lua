@@ -162,6 +162,12 @@ local function extensible(class)
   return class
 end
 
+-- The class of an initializer that is written in Lua, made when it is first named; nil: there is none of that name.
+local function written_in_lua(kind, name)
+  if kind ~= C.FLOW_CHOICE_INITIALIZER or name ~= "STFT" and name ~= "STFTInitializer" and name ~= "stft" then return nil end
+  return require("flow.layers.own.stft_initializer").class(Initializer)
+end
+
 -- flow.WHAT: a class for each record of a kind, under its name and that in snake case, and `class`, which scripts extend.
 local function library(kind, what, class)
   local list, index = {}, 0
@@ -171,10 +177,17 @@ local function library(kind, what, class)
     index = index + 1
   end
   list[class.name] = extensible(class)
-  return signature.module("flow." .. what, list, function(module, name)
+  local made = signature.module("flow." .. what, list, function(module, name)
+    local in_lua = written_in_lua(kind, name)
+    if in_lua then
+      for _, one in ipairs { "STFT", "STFTInitializer", "stft" } do rawset(module, one, in_lua) end
+      return in_lua
+    end
     local found = type(name) == "string" and C.flow_choice_find(kind, (name:gsub("Initializer$", ""))) or -1
     return found >= 0 and rawget(module, native.string(C.flow_choice_name(kind, found))) or nil
   end)
+  if kind == C.FLOW_CHOICE_INITIALIZER then signature.names_of(made, function() return { "STFT" } end) end
+  return made
 end
 
 return { library = library, of_library = of_library,

@@ -134,6 +134,11 @@ end
 
 ---- files -----------------------------------------------------------------------------------------------------------------------------
 
+-- The library's initializer of that name that is written in Lua, or nil.
+local function choice_in_lua(name)
+  return name == "STFT" and require("flow.layers.choices").initializers.STFT or nil
+end
+
 -- How a file describes one; nil: it has no name.
 function own_choices.describe(value)
   if object.is(value, require "flow.layers.layer") then return require("flow.layers.entries").inner(value) end
@@ -142,6 +147,9 @@ function own_choices.describe(value)
     return name and { module = "builtins", class_name = "function", config = name, registered_name = name }
   end
   local class = object.class_of(value)
+  if choice_in_lua(class.name) == class then
+    return { module = "keras.initializers", class_name = class.name, config = value:get_config(), registered_name = json.null }
+  end
   return { module = json.null, class_name = class.name, config = value:get_config(),
            registered_name = custom_objects.registered_name(class) or class.name }
 end
@@ -198,6 +206,7 @@ function own_choices.read(class_name, config, reader)
       local is_function = entry.class_name == "function"
       local name = is_function and entry.config or entry.registered_name
       local own = custom[name] or custom[entry.class_name] or custom[tostring(name):match ">(.*)$" or ""]
+        or kind == "initializer" and choice_in_lua(entry.class_name)
       local known = not is_function and C.flow_choice_find(KINDS[kind], entry.class_name) >= 0
       if own or not known then
         if not own then

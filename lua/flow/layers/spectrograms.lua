@@ -8,6 +8,7 @@ local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
+local stft = require "flow.layers.own.stft_initializer"
 local entries = require "flow.layers.entries"
 
 local raise = errors.raise
@@ -116,44 +117,10 @@ local STFTSpectrogram = define("STFTSpectrogram", "mode: string = 'log', frame_l
     rawset(self, "_frequencies", math.floor(self._length / 2) + 1)
   end)
 
--- Cosine sums that windows are, by their coefficients.
-local WINDOWS = { hann = { 0.5, -0.5 }, hamming = { 0.54, -0.46 }, blackman = { 0.42, -0.5, 0.08 }, boxcar = { 1 } }
-
--- The weights of a frame's samples as a list, the sum of cosines that WINDOWS has for the name; nil: no window.
-local function window_of(self, given)
-  local n, list = given.frame_length, {}
-  if not given.window then return nil end
-  if type(given.window) == "table" then
-    if #given.window ~= n then
-      raise("%s: window has %d entries, expected %d, as frame_length says", object.title(self), #given.window, n)
-    end
-    return given.window
-  end
-  local terms = WINDOWS[given.window]
-  if not terms then
-    raise("%s: window is hann, hamming, blackman, boxcar, a list or false, got %s", object.title(self), errors.describe(given.window))
-  end
-  for i = 1, n do
-    local angle, sum = 2 * math.pi * (i - 1) / math.max(given.periodic and n or n - 1, 1), 0
-    for k, term in ipairs(terms) do sum = sum + term * math.cos((k - 1) * angle) end
-    list[i] = sum
-  end
-  return list
-end
-
--- What a frame is multiplied with, {frame_length, 1, frequencies}: waves under the window.
+-- What a frame is multiplied with, {frame_length, 1, frequencies}.
 local function waves(self, wave)
-  local given, window = self._given, window_of(self, self._given)
-  local frequencies, rows, sum = self._frequencies, {}, 0
-  for i = 1, given.frame_length do
-    local weight = window and window[i] or 1
-    sum = sum + (given.scaling == "density" and weight * weight or math.abs(weight))
-    local row = {}
-    for k = 1, frequencies do row[k] = weight * wave(-2 * math.pi * (i - 1) * (k - 1) / self._length) end
-    rows[i] = { row }
-  end
-  local scale = window and given.scaling and (given.scaling == "density" and math.sqrt(sum) or sum) or 1
-  return tensor.tensor(rows) / scale
+  local given = self._given
+  return stft.waves(object.title(self), given, wave, given.frame_length, self._frequencies, self._length)
 end
 
 -- The transform is a convolution whose kernels are the waves: cosines for the real part, sines for the imaginary one.

@@ -1,5 +1,7 @@
 -- keras.lua: what flow.help says of your own initializers and regularizers, of configs and of flow.keras: see reference/texts.lua.
 return [==[
+flow.initializers.STFT: Kernels of a convolution that gives the real or imaginary part of a Fourier transform of frames, under a window.
+  print(flow.initializers.STFT { side = "imag", window = "hamming" }({ 64, 1, 33 }).shape[3])      --> 33
 flow.initializers.Initializer: What initializers written in Lua extend: call(shape, options) gives a tensor of this shape.
   local Half = flow.initializers.Initializer:extend "Half"
   function Half:call(shape, options) return flow.full(shape, 0.5, { dtype = options.dtype }) end

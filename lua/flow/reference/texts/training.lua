@@ -41,7 +41,7 @@ model:predict: The outputs for data, as a tensor, or a list of them for several 
 model:predict_on_batch: The outputs for one batch.
   local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
   print(model:predict_on_batch(flow.ones { 3, 2 }).shape[1])      --> 3
-model:quantize: Predicts in int8 from now on, by the ranges of layers' inputs for a few batches; "int8", for the layers that Keras quantizes, needs no data.
+model:quantize: Predicts in int8 from now on, by the ranges of layers' inputs for a few batches; "int8", as in Keras, needs no data.
   local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
   model:quantize(flow.ones { 8, 2 })
   print(model:predict(flow.ones { 3, 2 }, { verbose = 0 }).shape[1])      --> 3
