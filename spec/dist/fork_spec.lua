@@ -35,7 +35,8 @@ local BEGIN = [[
 local WITHOUT_LEAKS = ("ASAN_OPTIONS=%s:detect_leaks=0 "):format(os.getenv "ASAN_OPTIONS" or "")
 
 local function launch(script, options, environment)
-  return clusters.launch(script, { begin = BEGIN, launch = "--kill-after 1 " .. options, environment = WITHOUT_LEAKS .. (environment or "") })
+  environment = WITHOUT_LEAKS .. (environment or "")
+  return clusters.launch(script, { begin = BEGIN, launch = "--kill-after 1 " .. options, environment = environment })
 end
 
 describe("a process that was forked from a worker", function()

@@ -15,7 +15,8 @@ local call_order = {}
 -- back from the outputs meets them), and the depths of the nodes. Where layers are called several times nodes run as in Keras, too, since
 -- what a layer keeps of its calls, such as moving averages, depends on it: by depth, those of one depth in the order in which their depths
 -- became known, from the last output on. Else branches run one after the other, which takes less memory.
--- inputs: of the graph; nil: of the model itself. Raises if an output depends on an Input that is not among them, or if two layers have one name.
+-- inputs: of the graph; nil: of the model itself. Raises if an output depends on an Input that is not among them, or if two layers have
+-- one name.
 function call_order.of(self, outputs, inputs)
   inputs = inputs or self.inputs
   local finished, order, met, met_count = {}, {}, {}, 0

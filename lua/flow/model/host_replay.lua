@@ -6,8 +6,8 @@
 --   replay()   in the model's steps, where it is called on what the plans take: text is a symbolic tensor again, and the n-th call of such
 --              a layer gives what its n-th call gave before the plan
 --
--- model._host has besides: inputs, the symbolic tensors of the model's data; form, these as call() gets them; calls = { [layer] = outputs };
--- inside: the layers that it consists of.
+-- model._host has besides: inputs, the symbolic tensors of the model's data; form, these as call() gets them;
+-- calls = { [layer] = outputs }; inside: the layers that it consists of.
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"

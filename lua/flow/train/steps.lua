@@ -169,7 +169,9 @@ end
 local function build_here(model, kind, specs, layout)
   local placed, is_own = model._placement, model_steps.overrides(model, kind .. "_step")
   if symbolic.has_unknown(specs) and not is_own then
-    if not rawget(model, "inputs") and not rawget(model, "_host") then placement.within(placed, symbolic.build, model, group(specs, 1, layout.x)) end
+    if not rawget(model, "inputs") and not rawget(model, "_host") then
+      placement.within(placed, symbolic.build, model, group(specs, 1, layout.x))
+    end
     return
   end
   local function begin() check(C.flow_trace_begin(context)) end
