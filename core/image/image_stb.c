@@ -188,7 +188,18 @@ static flow_status fill_palette(const unsigned char *bytes, size_t count, int de
   return FLOW_OK;
 }
 
-/* In order: chunks and checksums, the header, a bound on the pixels by the size of the file, the palette, then stb_image with a budget. */
+/* In place: the last channel goes. */
+static void drop_alpha(flow_picture *picture)
+{
+  size_t count = (size_t)picture->height * (size_t)picture->width, from = (size_t)picture->channels, kept = from - 1;
+  for (size_t i = 0; i < count; i++) memmove(picture->pixels + i * kept, picture->pixels + i * from, kept);
+  picture->channels--;
+}
+
+/* Without wanted channels a picture has those of its pixels, as in TensorFlow: a colour that tRNS calls transparent makes no alpha, other than
+ * the alphas that it gives a palette.
+ *
+ * In order: chunks and checksums, the header, a bound on the pixels by the size of the file, the palette, then stb_image with a budget. */
 flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */
@@ -213,6 +224,7 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
   flow_status status = decode("PNG", filled ? filled : bytes, filled ? filled_count : count, raw + 8 * (uint64_t)height + grown, wanted,
                               picture);
   flow_free(filled);
+  if (status == FLOW_OK && wanted == 0 && colour != 3 && picture->channels > samples[colour]) drop_alpha(picture);
   return status;
 }
 

@@ -9,6 +9,15 @@ local tensor = require "flow.tensor"
 
 local C, check, raise = native.C, native.check, errors.raise
 
+-- Raises for a number of the user's, in lists or alone, that the dtype does not hold.
+local function check_range(what, value, dtype)
+  if type(value) == "table" and not getmetatable(value) then
+    for _, entry in ipairs(value) do check_range(what, entry, dtype) end
+  elseif type(value) == "number" then
+    require("flow.tensor.values.integer_range").check(native.dtype(dtype), value, what)
+  end
+end
+
 -- A new tensor. what: for messages; given: the name of an initializer, one such as flow.initializers.Constant(1), or a function of the
 -- shape and { dtype = } that returns a tensor.
 return function(what, given, shape, dtype)
@@ -32,6 +41,7 @@ return function(what, given, shape, dtype)
   local as_float = dtype and not dtype:find "float" and "float32" or dtype      -- initializers make floats
   local initial, name, chosen = tensor.zeros(shape, { dtype = as_float }), given, nil
   if object.is(given, arguments.Choice) then name, chosen = given.class_name, arguments.native(what, given.options) end
+  if chosen and as_float ~= dtype then check_range(what, given.options.value, dtype) end
   if type(name) ~= "string" then
     raise("%s: initializer is a name such as \"zeros\", one such as flow.initializers.Constant(1), or a function of the shape, got %s",
       what, errors.describe(given))

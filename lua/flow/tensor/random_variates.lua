@@ -146,7 +146,7 @@ Generator.metatable.__tostring = function(self) return ("SeedGenerator (seed=%d,
 -- A generator is given as { seed = generator }, and gives seeds one after the other; generator:next() is the next one.
 takes "seed?: whole"
 function random.SeedGenerator(seed)
-  return object.new(Generator, { seed = seed or random.seed_of("flow.random.SeedGenerator", {}), count = 0 })
+  return object.new(Generator, { seed = random.seed_of("flow.random.SeedGenerator", { seed = seed }), count = 0 })
 end
 
 return random

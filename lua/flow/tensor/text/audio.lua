@@ -24,7 +24,12 @@ local function samples_in(bytes)
   local at, format = 13, nil
   while at + 7 <= #bytes do
     local name, size = bytes:sub(at, at + 3), number_at(bytes, at + 4, 4)
-    if name == "data" and format then return at + 8, math.min(size, #bytes - at - 7), format end
+    if name == "data" and format then
+      if size > #bytes - at - 7 then
+        raise("%s: the bytes end early: the samples are %.0f bytes, %.0f are there", what, size, #bytes - at - 7)
+      end
+      return at + 8, size, format
+    end
     if name == "fmt " then format = bytes:sub(at + 8, at + 7 + size) end
     at = at + 8 + size + size % 2
   end
