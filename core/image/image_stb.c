@@ -196,8 +196,8 @@ static void drop_alpha(flow_picture *picture)
   picture->channels--;
 }
 
-/* Without wanted channels a picture has those of its pixels, as in TensorFlow: a colour that tRNS calls transparent makes no alpha, other than
- * the alphas that it gives a palette.
+/* Without wanted channels a picture has those of its pixels, as in TensorFlow: a colour that tRNS calls transparent makes no alpha, other
+ * than the alphas that it gives a palette.
  *
  * In order: chunks and checksums, the header, a bound on the pixels by the size of the file, the palette, then stb_image with a budget. */
 flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)

@@ -1,5 +1,5 @@
--- refused_values_spec.lua: numbers that a dtype does not hold, seeds that are none, and files that end early or mean something else than their
--- pixels say are handled as NumPy and TensorFlow do.
+-- refused_values_spec.lua: numbers that a dtype does not hold, seeds that are none, sounds that end early and transparent colours are
+-- handled as NumPy and TensorFlow do.
 local support = require "spec.support.init"
 local flow = require "flow"
 
