@@ -27,6 +27,15 @@ local endless = {
   ["made of others by flat_map"] = function()
     return Dataset.range(3):repeat_():flat_map(function() return Dataset.from_tensors { x, y } end)
   end,
+  ["made by flat_map of others without end"] = function()
+    return Dataset.range(3):flat_map(function() return pairs_of():batch(2) end):prefetch(1)
+  end,
+  ["made by interleave of others without end"] = function()
+    return Dataset.range(3):interleave(function() return pairs_of():batch(2) end, { cycle_length = 2 })
+  end,
+  ["made by flat_map of others without end, of sizes that vary"] = function()
+    return Dataset.range(3):flat_map(function(i) return pairs_of():batch(i:item() + 1) end):map(function(a, b) return a, b end)
+  end,
   ["made of others by interleave"] = function()
     return Dataset.range(3):repeat_():interleave(function() return Dataset.from_tensors { x, y } end)
   end,

@@ -166,7 +166,8 @@ flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_data
   self->block = length;
   self->parallel = parallel != 0;
   self->base.calls_back = 1;
-  if (input->cardinality > 0) self->base.cardinality = FLOW_UNKNOWN;
+  /* `like` is of the first element: if that has no end, there is none. */
+  if (input->cardinality > 0) self->base.cardinality = like->cardinality == FLOW_INFINITE ? FLOW_INFINITE : FLOW_UNKNOWN;
   self->base.spec = like->spec;
   self->base.batch_rows = like->batch_rows;
   self->base.opens_files = flow_dataset_reads_files(like);
