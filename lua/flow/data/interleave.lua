@@ -36,7 +36,9 @@ return function(Dataset, internal, make, out, with_structure)
     -- C learns what elements are from a data set: from the one that f gave, unless sizes vary that do not vary there.
     local pattern = like
     for i, spec in ipairs(like._specs) do
-      if elements.spec_text(spec) ~= elements.spec_text(specs[i]) then pattern = internal.transform({}, specs, own, like:cardinality(), function() end) end
+      if elements.spec_text(spec) ~= elements.spec_text(specs[i]) then
+        pattern = internal.transform({}, specs, own, like:cardinality(), function() end)
+      end
     end
     local callback = Iterator._register_function(dataset_of, is_text)
     local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, pattern._handle, cycle, block_length,
