@@ -263,8 +263,10 @@ static flow_status make_call(flow_model_program *program, const flow_model_part 
   const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0);
   int operands[FLOW_MODEL_MOST_TENSORS], count = 0, outputs[FLOW_MODEL_MOST_TENSORS], outputs_of_part = flow_part_outputs(part);
   *made = 0;
-  if (!first || outputs_of_part > FLOW_MODEL_MOST_TENSORS)
-    return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
+  if (!first) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
+  if (outputs_of_part > FLOW_MODEL_MOST_TENSORS)
+    return flow_fail(FLOW_UNSUPPORTED, "\"%s\" gives %d tensors, at most %d are possible", part->name, outputs_of_part,
+                     FLOW_MODEL_MOST_TENSORS);
   int named = flow_part_input_names(part) != NULL;
   if (!named) FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
@@ -406,7 +408,15 @@ flow_status flow_part_expand(flow_model_program *program, const flow_model_part 
   return status;
 }
 
-/* In the order of input_layers, which is the order in which callers pass them. */
+static flow_status check_ends(int inputs, int outputs)
+{
+  if (inputs >= 1 && inputs <= FLOW_MODEL_MOST_TENSORS && outputs >= 1 && outputs <= FLOW_MODEL_MOST_TENSORS) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "the model has %d inputs and %d outputs, 1 to %d are possible", inputs, outputs,
+                   FLOW_MODEL_MOST_TENSORS);
+}
+
+/* In the order of input_layers, which is the order in which callers pass them. To find one of them by its number takes as long as the list
+ * is, so that a list that is too long is refused before. */
 static flow_status read_inputs(flow_model *model)
 {
   const flow_model_part *root = &model->root;
@@ -416,7 +426,9 @@ static flow_status read_inputs(flow_model *model)
     return add_input(model, &root->parts[0]);
   }
   const flow_json *starts = member(member(root->entry, "config"), "input_layers");
-  for (int i = 0; i < flow_file_end_count(starts); i++) {
+  int count = flow_file_end_count(starts);
+  FLOW_TRY(check_ends(count, flow_part_outputs(root)));
+  for (int i = 0; i < count; i++) {
     const flow_json *name = flow_json_item(flow_file_end_at(starts, i), 0);
     int k = 0;
     while (k < root->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && root->parts[k].kind == FLOW_PART_INPUT &&
@@ -437,9 +449,7 @@ flow_status flow_model_read_parts(flow_model *model)
     return flow_fail(FLOW_UNSUPPORTED, "it holds a %s, not a Sequential or Functional model", model->root.class_name);
   FLOW_TRY(read_inputs(model));
   int count = flow_part_outputs(&model->root);
-  if (model->input_count < 1 || model->input_count > FLOW_MODEL_MOST_TENSORS || count < 1 || count > FLOW_MODEL_MOST_TENSORS)
-    return flow_fail(FLOW_UNSUPPORTED, "the model has %d inputs and %d outputs, 1 to %d are possible", model->input_count, count,
-                     FLOW_MODEL_MOST_TENSORS);
+  FLOW_TRY(check_ends(model->input_count, count));
   for (int i = 0; i < model->input_count; i++) inputs[i] = i;
   FLOW_TRY(flow_part_expand(&model->program, &model->root, inputs, model->input_count, 0, outputs));
   FLOW_TRY(flow_model_order_calls(&model->program, outputs, count));

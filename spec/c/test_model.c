@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -267,6 +268,20 @@ static void models_of_models_end(void **state)
   free(config);
 }
 
+/* As many inputs as a small file can name, all of them the same layer: to look for each from the beginning of the list took minutes. */
+static void many_inputs_are_refused_at_once(void **state)
+{
+  enum { MANY = 40000, MOST = MANY * 16 };
+  static const char start[] = "{\"class_name\":\"Functional\",\"name\":\"m\",\"config\":{\"name\":\"m\",\"layers\":[" INPUT_LAYER("x");
+  char *config = malloc(MOST), *at = config + sprintf(config, "%s],\"output_layers\":[[\"x\",0,0]],\"input_layers\":[", start);
+  for (int i = 0; i < MANY; i++) at += sprintf(at, "%s[\"x\",0,0]", i > 0 ? "," : "");
+  sprintf(at, "]}}");
+  clock_t begin = clock();
+  expect_lie(*state, config, "the model has 40000 inputs and 1 outputs, 1 to 256 are possible");
+  assert_true(clock() - begin < 10 * CLOCKS_PER_SEC);
+  free(config);
+}
+
 /* keras.ops.split(x, 1, axis = 1)[0]. */
 static void a_split_may_have_one_part(void **state)
 {
@@ -311,6 +326,7 @@ int main(void)
     cmocka_unit_test(memory_may_run_out_anywhere),
     cmocka_unit_test(descriptions_that_lie_are_refused),
     cmocka_unit_test(models_of_models_end),
+    cmocka_unit_test(many_inputs_are_refused_at_once),
     cmocka_unit_test(a_split_may_have_one_part),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
