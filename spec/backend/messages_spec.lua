@@ -113,6 +113,7 @@ local wrong = {
   { "fourier", { zeros(3) }, { fourier = { size = 3, count = 3 } }, "{3}", "{lines, elements}" },
   { "fourier", { zeros(3, 2), zeros(3, 4) }, { fourier = { size = 4, count = 2 } }, "{3, 4}", "{3, 2}" },
   { "fourier", { zeros(3, 4) }, { fourier = { size = 2, count = 2 } }, "4 elements", "which is 2" },
+  { "fourier", { zeros(2 ^ 35, 0) }, { fourier = { size = 2 ^ 30, count = 0 } }, "{34359738368, 8589934592}", "more elements than can be" },
   { "fourier", { zeros(3, 2) }, { fourier = { size = 0 } }, "fourier.size is 0", "1 to" },
   { "fourier", { zeros(3, 2) }, { fourier = { size = 2, count = 3 } }, "fourier.count is 3", "which is 2" },
   { "cholesky", { zeros(3, 2) }, nil, "{3, 2}", "square" },

@@ -31,6 +31,10 @@ flow_status flow_shape_fourier(int op, const flow_attributes *attributes, const 
   outputs[0] = *x;
   outputs[0].dims[x->rank - 1] = count;
   outputs[1] = outputs[0];
+  /* Devices keep whole lines, twice and as complex numbers: their bytes have to be a number, too. */
+  flow_signature whole = outputs[0];
+  whole.dims[x->rank - 1] = 8 * size;
+  FLOW_TRY(flow_rule_extent(op, whole.rank, whole.dims, &extent));
   return flow_rule_extent(op, outputs[0].rank, outputs[0].dims, &extent);
 }
 
