@@ -52,8 +52,8 @@ flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t byt
 /* Most bytes that the rest of the range can become: deflate makes at most 1,032 bytes of one (zlib's technical notes). */
 uint64_t    flow_source_most(const flow_source *source);
 
-/* Reads up to `bytes`; *got is less only at the end of the range. */
-/* *got is set on success only. After a failure the position is undefined: a new range may be set, or the source closed. */
+/* Reads up to `bytes`; *got is less only at the end of the range, and is set on success only. After a failure the position is undefined: a
+ * new range may be set, or the source closed. */
 flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes, uint64_t *got);
 /* Reads exactly `bytes`; FLOW_CORRUPT_DATA with both numbers if there are fewer; `what` is what is being read. */
 flow_status flow_source_read(flow_source *source, const char *what, void *to, uint64_t bytes);

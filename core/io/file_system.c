@@ -31,8 +31,7 @@ int flow_path_kind(const char *path)
 
 /* ---- folders --------------------------------------------------------------------------------------------------------- */
 
-/* mkdir that is content with a folder that is there. */
-/* 1, or 0 with errno. A second process may make the same folder at the same moment: EEXIST is success if it is a folder. */
+/* As mkdir, except that a folder which exists is success, since a second process may make it at the same moment: 1, or 0 with errno. */
 static int make_folder(const char *path)
 {
   if (mkdir(path, 0777) == 0) return 1;

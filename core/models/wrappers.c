@@ -451,7 +451,7 @@ static const flow_wrapper records[] = {
   IN_TRAINING(AugMix),
 };
 
-/* By Keras' class name; NULL: the class is no wrapper. */
+/* By Keras' class name; NULL: the class is not a wrapper. */
 const flow_wrapper *flow_wrapper_find(const char *class_name)
 {
   for (size_t i = 0; i < sizeof records / sizeof *records; i++)

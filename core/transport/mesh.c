@@ -284,7 +284,7 @@ static flow_status call(mesh *self, int peer)
   return done == 0 || errno == EINPROGRESS ? FLOW_OK : fail_call(self, peer, errno);
 }
 
-/* Always FLOW_OK: a connection that broke is no failure before the time is over. */
+/* Always FLOW_OK: a connection that broke is a failure only when the time is over. */
 static flow_status call_later(guest *of)
 {
   hang_up(of);

@@ -372,8 +372,7 @@ local function counted_step(model, kind, tensors, layout, problem)
   local placed = model._placement
   if placed and placed.count > 1 then error(problem, 0) end
   local step = exact_step(model, kind, layout, COUNTED)
-  local ok, second = pcall(step.prepare, tensors)
-  if not ok then error(second, 0) end
+  step.prepare(tensors)
   model._exact_steps[signature(model, kind, tensors, layout)] = true
   return step
 end

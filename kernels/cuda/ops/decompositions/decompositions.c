@@ -1,6 +1,6 @@
 /* decompositions.c: ops that take matrices apart: cholesky, solve, solve_triangle, lu, qr, eigh, svd. A thread takes one matrix, in
- * doubles, in memory of its own, by the functions of matrix_decompositions.h, which the CPU's kernels call, too. So many small matrices are
- * fast, and a large one alone is as slow as a thread. */
+ * doubles, in memory of its own, by the functions of matrix_decompositions.h, which the CPU's kernels call, too. Many small
+ * matrices at once are fast therefore; a large one alone is as slow as one thread. */
 #ifndef FLOW_CUDA_OPS_DECOMPOSITIONS
 #define FLOW_CUDA_OPS_DECOMPOSITIONS
 

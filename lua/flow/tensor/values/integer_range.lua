@@ -17,7 +17,7 @@ local ranges = {
   [C.FLOW_INT64] = { -2 ^ 63 - 2048, 2 ^ 63, "-9223372036854775808 to 9223372036854775807" },
 }
 
--- Whether dtype, a number of enum flow_dtype, holds a number; dtypes that are no integers hold all.
+-- Whether dtype, a number of enum flow_dtype, holds a number. Floats and bool hold every number: here only integers have a range.
 function integer_range.holds(dtype, number)
   local range = ranges[dtype]
   return not range or number > range[1] and number < range[2]
