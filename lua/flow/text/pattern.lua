@@ -1,7 +1,8 @@
 -- pattern.lua: the regular expressions of tokenizer files, in the syntax of Oniguruma, which Hugging Face's library uses, as far as such
 -- files use it. They are not those of flow.strings: \s, \d and \w are Unicode's, and there are categories and looks ahead:
 --
---   literals, . [a-z] [^a-z], \p{L} \P{Lu} \p{^N}, \d \D \w \W \s \S \h \H, \n \t \r \f \v \a \e \xHH \x{HHHH} \uHHHH, \ before punctuation
+--   literals, . [a-z] [^a-z], \p{L} \P{Lu} \p{^N} \p{Han}, \d \D \w \W \s \S \h \H
+--   \n \t \r \f \v \a \e \xHH \x{HHHH} \uHHHH, \ before punctuation
 --   x* x+ x? x{n} x{n,} x{n,m}, lazy (x*?) and possessive (x*+), x|y, (x), (?:x), (?>x), (?i:x), (?i)
 --   (?=x) (?!x), (?<=x) (?<!x) of one character, ^ $ \A \z \Z \b \B
 --
@@ -80,8 +81,9 @@ function Parser:property(negated)
   end
   local known = NAMED[name]
   local categories = unicode.category(type(known) == "string" and known or name)
+  if not known and not categories then known = unicode.script(name) end
   if type(known) ~= "table" and not categories then
-    self:fail(("\\p{%s} is not supported: the categories of Unicode are, such as \\p{L} and \\p{Lu}"):format(name))
+    self:fail(("\\p{%s} is not supported: categories of Unicode, such as \\p{Lu}, and scripts, such as \\p{Han}, are"):format(name))
   end
   local set = type(known) == "table" and known or unicode.set { categories = categories }
   return negated and complement(set) or set

@@ -116,6 +116,18 @@ end
 ---- sets of characters ---------------------------------------------------------------------------------------------------------
 
 -- A set is a table of pages: set[c / 256][c % 256] is 1 for what is in it. A page is made when a character of it is looked up. Its parts:
+-- The characters of a script of Unicode, "Han", as a set; nil: it is not known.
+function unicode.script(name)
+  local text, ranges, at = require("flow.text.scripts")[name], {}, 0
+  if not text then return nil end
+  for before, more in text:gmatch "(%x+)%-?(%x*)" do
+    local first = at + tonumber(before, 16)
+    at = first + (tonumber(more, 16) or 0) + 1
+    ranges[#ranges + 1], ranges[#ranges + 2] = first, at - 1
+  end
+  return unicode.set { ranges = ranges }
+end
+
 -- { ranges = { first, last, ... }, categories = by number, sets = other ones, negated = }.
 local Set = {}
 
