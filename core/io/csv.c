@@ -8,6 +8,7 @@
 #include "base/team.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -305,14 +306,17 @@ static void convert_rows(const flow_csv *csv, job *of, int begin, int end)
   if (of->dtype != FLOW_INT64) flow_convert_from_double(of->dtype, read.numbers, to, 1, count);
 }
 
-/* The message names the file's line, which may be another than the row: quoted fields may hold line ends. */
+/* The message names the file's line, which may be another than the row: quoted fields may hold line ends; and the column by the header, or
+ * by its number from 1. */
 static flow_status check_job(const flow_csv *csv, const job *of)
 {
+  char column[80];
   int row = atomic_load(&of->wrong);
   if (row == csv->rows) return FLOW_OK;
-  return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s%.60s%s: \"%.40s\" is not %s", csv->path, (long long)csv->lines[row],
-                   csv->header ? "\"" : "", csv->header ? field_at(csv, 0, of->column) : flow_shape_text(1, &(int64_t){ of->column + 1 }),
-                   csv->header ? "\"" : "", field_at(csv, row, of->column), flow_dtype_name(of->dtype));
+  if (csv->header) snprintf(column, sizeof column, "\"%.60s\"", field_at(csv, 0, of->column));
+  else snprintf(column, sizeof column, "%d", of->column + 1);
+  return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s: \"%.40s\" is not %s", csv->path, (long long)csv->lines[row], column,
+                   field_at(csv, row, of->column), flow_dtype_name(of->dtype));
 }
 
 /* All tensors or none: on failure out[] is all NULL, and the message is about the first column of the list that has a wrong field. */

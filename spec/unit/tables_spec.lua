@@ -40,6 +40,7 @@ describe("load_csv", function()
 
   it("names what does not fit", function()
     fails('line 2, column "name": "Ann, A." is not float32', people, { dtypes = "float32" })
+    fails('line 1, column 1: "name" is not float32', people, { header = false, dtypes = "float32" })
     fails('has no column "agee"; did you mean "age"?', people, { columns = { "agee" } })
     fails('has no column "x"', people, { dtypes = { x = "int32" } })
     fails('unknown option "sep"', people, { sep = ";" })
