@@ -344,6 +344,12 @@ describe("numbers for data sets", function()
     ["timeseries_dataset_from_array: data is a single number, expected rows"] = function()
       flow.timeseries_dataset_from_array(5, nil, 2)
     end,
+    ["timeseries_dataset_from_array: targets is a single number, expected a row for each window"] = function()
+      flow.timeseries_dataset_from_array(flow.zeros { 10, 2 }, 5, 2)
+    end,
+    ["timeseries_dataset_from_array: targets has 7 rows, expected row 8, counted from 0, for the last window"] = function()
+      flow.timeseries_dataset_from_array(flow.zeros { 10, 2 }, flow.zeros { 7 }, 2, { start_index = 5 })
+    end,
   } do
     it("are checked: " .. said:match "^[^:]*: [^,]*", function() assert.equal(said, (message_of(call):gsub("-nan", "nan"))) end)
   end

@@ -45,11 +45,18 @@ local from_array = signature.guard("flow." .. WHAT, function(data, targets, leng
   local rate, windows = options.sampling_rate, stop - start - (length - 1) * options.sampling_rate
   if targets then
     targets = ops.operand(targets, nil, WHAT)
+    if targets.rank == 0 then raise("%s: targets is a single number, expected a row for each window", WHAT) end
     windows = math.min(windows, targets.shape[1])
-    targets = rows_of(targets, start, math.min(stop, targets.shape[1]))
   end
   if windows < 1 then
     raise("%s: %d rows hold no window of %d rows, %d apart", WHAT, stop - start, length, rate)
+  end
+  if targets then
+    local last = start + windows - 1 - (windows - 1) % options.sequence_stride
+    if targets.shape[1] <= last then
+      raise("%s: targets has %d rows, expected row %d, counted from 0, for the last window", WHAT, targets.shape[1], last)
+    end
+    targets = rows_of(targets, start, math.min(stop, targets.shape[1]))
   end
   data = rows_of(data, start, stop)
   local starts = tensor.arange(0, windows, options.sequence_stride, { dtype = "int64", device = "cpu" })
