@@ -249,7 +249,7 @@ static flow_status write_blocks(flow_sink *sink, const void *from, uint64_t byte
 /* Whether stdio keeps so many bytes in its buffer, without a call of the system. */
 static int stays_in_buffer(FILE *file, uint64_t bytes)
 {
-  return bytes < __fbufsize(file) - __fpending(file);
+  return bytes <= __fbufsize(file) - __fpending(file);
 }
 
 /* Small pieces, as those of records, are not worth the system calls that hold the signal: it comes with a write only. */

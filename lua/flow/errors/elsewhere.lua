@@ -24,7 +24,6 @@ local ENDING = "the ending of the path says it: .keras or .h5, .weights.h5 for w
 local EQUAL = "replicas have equal values, or their own with sync = \"SUM_ON_READ\" or \"MEAN_ON_READ\""
 local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced again; an if with error(...) in f refuses some"
 
-local FOURIER = "flow.stft(x, sequence_length, sequence_stride, fft_length) computes spectra; layers.STFTSpectrogram does in a model"
 local FOREIGN = "layers of other frameworks do not run here: layers.Layer:extend(name) makes a layer"
 local GROUPS = "each optimizer has apply_gradients(gradients, variables): call it for its variables in Model:train_step"
 local applications = {}
@@ -137,7 +136,6 @@ local places = {
     DTypePolicyMap = "each layer takes dtype = \"float32\" or a policy", FloatDTypePolicy = "flow.mixed_precision.DTypePolicy(name) is it",
     get = "flow.mixed_precision.DTypePolicy(name) makes one", serialize = "a policy is its name", deserialize = "a policy is its name" },
   ["flow.applications"] = applications,
-  ["flow.initializers"] = { STFT = FOURIER, STFTInitializer = FOURIER, stft = FOURIER },
   ["flow.keras.saving"] = {
     KerasFileEditor = "flow.load_model(path), then layer:set_weights(list) and model:save(path); .keras files are ZIP archives" },
   ["flow.keras.tree"] = { MAP_TO_NONE = "a function that returns nothing leaves the entry out", lists_to_tuples = "there are lists alone",
