@@ -57,39 +57,61 @@
 #undef KIND
 #undef FLOATING
 
-/* An op with a function of whole float vectors and one of doubles. Vectors also compute the last, partial vector, with zeros in the lanes
- * beyond the end, so that an element has the same bits wherever it is in a block. */
-#define TRANSCENDENTAL(name, vector_function, double_function)                                              \
-  static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n)     \
-  {                                                                                                         \
-    (void)b; (void)c;                                                                                       \
-    const float *a = a_;                                                                                    \
-    float *out = out_;                                                                                      \
-    int64_t i = 0;                                                                                          \
-    for (; i + VL <= n; i += VL) vf_store(out + i, vector_function(vf_load(a + i)));                        \
-    if (i < n) vf_store_part(out + i, vector_function(vf_load_part(a + i, (int)(n - i))), (int)(n - i));    \
-  }                                                                                                         \
-  static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n)    \
-  {                                                                                                         \
-    (void)b; (void)c;                                                                                       \
-    const double *a = a_;                                                                                   \
-    double *out = out_;                                                                                     \
-    for (int64_t i = 0; i < n; i++) out[i] = double_function(a[i]);                                         \
+/* An op with functions of whole vectors. They also compute the last, partial vector, with zeros in the lanes beyond the end, so that an
+ * element has the same bits wherever it is in a block. */
+#define VECTORS_OF_FLOATS(name)                                                                         \
+  static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
+  {                                                                                                     \
+    (void)b;                                                                                            \
+    (void)c;                                                                                            \
+    const float *a = a_;                                                                                \
+    float *out = out_;                                                                                  \
+    int64_t i = 0;                                                                                      \
+    for (; i + VL <= n; i += VL) vf_store(out + i, vf_##name(vf_load(a + i)));                          \
+    if (i < n) vf_store_part(out + i, vf_##name(vf_load_part(a + i, (int)(n - i))), (int)(n - i));      \
   }
-TRANSCENDENTAL(exp, vf_exp, exp)
-TRANSCENDENTAL(expm1, vf_expm1, expm1)
-TRANSCENDENTAL(log, vf_log, log)
-TRANSCENDENTAL(log1p, vf_log1p, log1p)
-TRANSCENDENTAL(tanh, vf_tanh, tanh)
-TRANSCENDENTAL(sigmoid, vf_sigmoid, double_sigmoid)
-TRANSCENDENTAL(erf, vf_erf, erf)
-TRANSCENDENTAL(softplus, vf_softplus, double_softplus)
-TRANSCENDENTAL(sin, vf_sin, sin)
-TRANSCENDENTAL(cos, vf_cos, cos)
-TRANSCENDENTAL(tan, vf_tan, tan)
-TRANSCENDENTAL(gelu, vf_gelu, double_gelu)
-TRANSCENDENTAL(gelu_tanh, vf_gelu_tanh, double_gelu_tanh)
-TRANSCENDENTAL(silu, vf_silu, double_silu)
+#define VECTORS_OF_BOTH(name)                                                                            \
+  VECTORS_OF_FLOATS(name)                                                                                \
+  static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
+  {                                                                                                      \
+    (void)b;                                                                                             \
+    (void)c;                                                                                             \
+    const double *a = a_;                                                                                \
+    double *out = out_;                                                                                  \
+    int64_t i = 0;                                                                                       \
+    for (; i + VL / 2 <= n; i += VL / 2) vd_store(out + i, vd_##name(vd_load(a + i)));                   \
+    if (i < n) {                                                                                         \
+      vd rest = { 0 };                                                                                   \
+      memcpy(&rest, a + i, (size_t)(n - i) * sizeof *a);                                                 \
+      rest = vd_##name(rest);                                                                            \
+      memcpy(out + i, &rest, (size_t)(n - i) * sizeof *a);                                               \
+    }                                                                                                    \
+  }
+/* Doubles one by one. */
+#define VECTORS_AND_DOUBLES(name, double_function)                                                       \
+  VECTORS_OF_FLOATS(name)                                                                                \
+  static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
+  {                                                                                                      \
+    (void)b;                                                                                             \
+    (void)c;                                                                                             \
+    const double *a = a_;                                                                                \
+    double *out = out_;                                                                                  \
+    for (int64_t i = 0; i < n; i++) out[i] = double_function(a[i]);                                      \
+  }
+VECTORS_OF_BOTH(exp)
+VECTORS_OF_BOTH(expm1)
+VECTORS_OF_BOTH(log)
+VECTORS_OF_BOTH(log1p)
+VECTORS_OF_BOTH(tanh)
+VECTORS_OF_BOTH(sigmoid)
+VECTORS_OF_BOTH(softplus)
+VECTORS_OF_BOTH(sin)
+VECTORS_OF_BOTH(cos)
+VECTORS_OF_BOTH(gelu_tanh)
+VECTORS_OF_BOTH(silu)
+VECTORS_AND_DOUBLES(tan, tan)
+VECTORS_AND_DOUBLES(erf, erf)
+VECTORS_AND_DOUBLES(gelu, double_gelu)
 
 /* Two operands. */
 #define VECTORS_OF_2(name, vector_function)                                                                            \

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "cpu/math.h"
+#include "cpu/math_doubles.h"
 
 /* All ones in the lanes of a NaN, which differs from itself. */
 ALWAYS_INLINE vi vf_is_nan(vf a) { return a != a; }      // NOLINT(misc-redundant-expression)
@@ -127,7 +128,6 @@ ALWAYS_INLINE vf vf_softplus(vf x)
  * of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and k_cosf.c. Adding 1.5 * 2^52 rounds to a whole
  * number, which is then in the lowest bits. */
 #define ANGLES 1e6f
-typedef uint64_t vq __attribute__((vector_size(sizeof(vd))));
 
 ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
 {
@@ -165,16 +165,11 @@ ANGLE(sin, s)
 ANGLE(cos, c)
 ANGLE(tan, s / c)
 
-/* The same for doubles, by libm's functions. */
+/* The same for doubles by libm's functions, where math_doubles.h has none. */
 static double double_sigmoid(double x)
 {
   return 1 / (1 + exp(-x));
 }
-static double double_softplus(double x)
-{
-  return (x < 0 ? 0 : x) + log1p(exp(-fabs(x)));
-}
-
 /* In double slopes are 0 farther out. */
 static double double_near(double x)
 {
@@ -189,18 +184,10 @@ static double double_gelu_gradient(double g, double x)
   double near = double_near(x);
   return g * ((1 + erf(x * M_SQRT1_2)) / 2 + near * exp(-near * near / 2) * (M_2_SQRTPI * M_SQRT1_2 / 2));
 }
-static double double_gelu_tanh(double x)
-{
-  return x * (1 + tanh(x * (x * x * 0.044715 + 1) * (M_2_SQRTPI * M_SQRT1_2))) / 2;
-}
 static double double_gelu_tanh_gradient(double g, double x)
 {
   double near = double_near(x), root = M_2_SQRTPI * M_SQRT1_2, t = tanh(x * (x * x * 0.044715 + 1) * root);
   return g * (1 + t + near * (1 - t * t) * root * (1 + 3 * 0.044715 * near * near)) / 2;
-}
-static double double_silu(double x)
-{
-  return x * double_sigmoid(x);
 }
 static double double_silu_gradient(double g, double x)
 {

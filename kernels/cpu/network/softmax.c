@@ -6,6 +6,7 @@
 #include <math.h>
 #include "axis_lines.h"
 #include "cpu/math.h"
+#include "cpu/math_doubles.h"
 #include "cpu/network/strips.h"
 #include "cpu/outer_pieces.h"
 #include "tensor/tensor.h"
@@ -190,6 +191,17 @@ static flow_status softmax_gradient_vector(const flow_call *call, int phase, int
   return FLOW_OK;
 }
 
+/* y = e^(x - largest), and the sum of that in order; y may be x. */
+static double double_exponentials(const double *x, double *y, int64_t n, double largest)
+{
+  int64_t k = 0;
+  double sum = 0;
+  for (; k + VL / 2 <= n; k += VL / 2) vd_store(y + k, vd_exp(vd_load(x + k) - vd_set(largest)));
+  for (; k < n; k++) y[k] = vd_exp(vd_set(x[k] - largest))[0];
+  for (k = 0; k < n; k++) sum += y[k];
+  return sum;
+}
+
 /* Two lines of doubles. */
 static size_t plain_scratch(const flow_call *call) { return 2 * (size_t)lines_of(call).n * sizeof(double); }
 
@@ -213,13 +225,11 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
         for (int64_t k = 0; k < l.n; k++) sum += a[k] * b[k];
         for (int64_t k = 0; k < l.n; k++) a[k] = (a[k] - sum) * b[k];
       } else {
-        double largest = -INFINITY, sum = 0;
+        int is_softmax = call->op == FLOW_OP_softmax;
+        double largest = -INFINITY;
         for (int64_t k = 0; k < l.n; k++) largest = a[k] > largest ? a[k] : largest;
-        for (int64_t k = 0; k < l.n; k++) sum += exp(a[k] - largest);
-        if (call->op == FLOW_OP_softmax)
-          for (int64_t k = 0; k < l.n; k++) a[k] = exp(a[k] - largest) / sum;
-        else
-          for (int64_t k = 0; k < l.n; k++) a[k] = a[k] - largest - log(sum);
+        double sum = double_exponentials(a, is_softmax ? a : b, l.n, largest), log_sum = log(sum);
+        for (int64_t k = 0; k < l.n; k++) a[k] = is_softmax ? a[k] / sum : a[k] - largest - log_sum;
       }
       flow_convert_from_double(out->dtype, a, (char *)out->data + at * flow_dtype_size(out->dtype), l.inner, l.n);
     }
