@@ -387,18 +387,19 @@ static double take_along_cost(const flow_call *call)
 }
 
 /* Does `action` for each index, in their order. whole: the operand whose axis they count in. To `action` k is the number of the index,
- * and `at` the element of `whole` that it names. Indices that are not int64, and those out of range, go through read_index, so that the
- * usual one costs two comparisons. */
+ * and `at` the element of `whole` that it names. Indices that are neither int64 nor int32, and those out of range, go through read_index,
+ * so that the usual one costs few comparisons. */
 #define EACH_INDEX(whole, action)                                                                           \
   const flow_operand *indices = &call->inputs[1];                                                           \
   flow_axis_lines l = lines_along(call, indices);                                                           \
   int64_t size = lines_along(call, whole).n, count = l.outer * l.n * l.inner, k = 0;                        \
   int64_t row = indices->shape[0] > 0 && count > 0 ? count / indices->shape[0] : 1;                         \
-  const int64_t *packed = indices->dtype == FLOW_INT64 ? indices->data : NULL;                              \
+  const int64_t *longs = indices->dtype == FLOW_INT64 ? indices->data : NULL;                               \
+  const int32_t *words = indices->dtype == FLOW_INT32 ? indices->data : NULL;                               \
   for (int64_t outer = 0; outer < l.outer; outer++)                                                         \
     for (int64_t i = 0; i < l.n; i++)                                                                       \
       for (int64_t inner = 0; inner < l.inner; inner++, k++) {                                              \
-        int64_t index = packed ? packed[k] : -1;                                                            \
+        int64_t index = longs ? longs[k] : words ? words[k] : -1;                                           \
         if (index < 0 || index >= size) FLOW_TRY(read_index(call, "index", indices, k, row, size, &index)); \
         int64_t at = (outer * size + index) * l.inner + inner;                                              \
         action;                                                                                             \
