@@ -182,14 +182,14 @@ static size_t gradient_shared(const flow_call *call)
 }
 
 /* to[i] += from[i]. */
-static void add_floats(float *to, const float *from, int64_t n)
+ALWAYS_INLINE void add_floats(float *to, const float *from, int64_t n)
 {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) vf_store(to + i, vf_load(to + i) + vf_load(from + i));
   for (; i < n; i++) to[i] += from[i];
 }
 
-static void add_doubles(double *to, const double *from, int64_t n)
+ALWAYS_INLINE void add_doubles(double *to, const double *from, int64_t n)
 {
   for (int64_t i = 0; i < n; i++) to[i] += from[i];
 }
@@ -202,11 +202,12 @@ typedef struct range {
   void *sums;
 } range;
 
-/* The rows of g that belong to these rows, each in the order of the indices. sums: of the table's row 0 on. NULL: indices are checked. */
-static flow_status add_range(const flow_call *call, const range *of)
+/* The rows of g that belong to these rows, n elements each, in the order of the indices. sums: of the table's row 0 on. NULL: indices are
+ * checked. */
+ALWAYS_INLINE flow_status add_rows_of(const flow_call *call, const range *of, const int64_t n)
 {
   const flow_operand *g = &call->inputs[0], *indices = &call->inputs[1];
-  int64_t rows = call->outputs[0].shape[0], n = row_size(&call->outputs[0]), count = size_of(indices);
+  int64_t rows = call->outputs[0].shape[0], count = size_of(indices);
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
     if (index < 0 || index >= rows) return fail_index(call, "index", indices, i, indices_a_row(indices), rows);
@@ -216,6 +217,13 @@ static flow_status add_range(const flow_call *call, const range *of)
     else add_rows(&(const float *){ (const float *)g->data + i * n }, 1, n, (double *)of->sums + index * n);
   }
   return FLOW_OK;
+}
+
+/* Sums of segments have rows of one element, which are a constant of the loop. */
+static flow_status add_range(const flow_call *call, const range *of)
+{
+  int64_t n = row_size(&call->outputs[0]);
+  return n == 1 ? add_rows_of(call, of, 1) : add_rows_of(call, of, n);
 }
 
 /* One pass over all indices for each part: parts begin .. end - 1 are done as one range of table rows. An index out of range fails in
