@@ -67,7 +67,7 @@ enum { TILE = 32, SHORT_RUN = 64, FEW_PLACES = 16, FEW_COLUMNS = 4 };
     } else if (p->to_column == 1 && p->from_column == 1) {                                                                         \
       for (int64_t r = 0; r < p->rows; r++, from += p->from_row, to += p->to_row) {                                                \
         if (p->columns * size >= SHORT_RUN) {                                                                                      \
-          memcpy(to, from, (size_t)p->columns *size);                                                                              \
+          copy_bytes(to, from, (size_t)p->columns *size);                                                                          \
         } else {                                                                                                                   \
           for (int64_t c = 0; c < p->columns; c++) to[c] = from[c];                                                                \
         }                                                                                                                          \

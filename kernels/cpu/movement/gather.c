@@ -6,6 +6,7 @@
  * as doubles until the end: a float that has grown drops the digits of what is added to it. */
 #include "cpu/cost.h"
 #include "cpu/index.h"
+#include "cpu/movement/movement.h"
 #include "tensor/tensor.h"
 
 /* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
@@ -44,7 +45,7 @@ ALWAYS_INLINE flow_status gather_rows(const flow_call *call, char *to, const siz
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
     if (index < 0 || index >= table->shape[0]) return fail_index(call, "index", indices, i, indices_a_row(indices), table->shape[0]);
-    if (to) memcpy(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
+    if (to) copy_bytes(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;
 }

@@ -70,7 +70,7 @@ static flow_status run_reshape(const flow_call *call, int phase, int64_t begin, 
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  if (out->data && out->data != in->data) memcpy(out->data, in->data, (size_t)operand_size(out) * element_size(out));
+  if (out->data && out->data != in->data) copy_bytes(out->data, in->data, (size_t)operand_size(out) * element_size(out));
   return FLOW_OK;
 }
 const flow_kernel FLOW_KERNELS(reshape)[] = { { .variant = "copy", .run = run_reshape }, { 0 } };
@@ -212,7 +212,7 @@ static flow_status run_pack(const flow_call *call, int phase, int64_t begin, int
     int64_t from = position < first ? first - position : 0, to = position + count > last ? last - position : count;
     char *place = (char *)out->data + (position + from) * size;
     const char *source = (const char *)in->data + from * size;
-    if (from < to && place != source) memcpy(place, source, (size_t)((to - from) * size));
+    if (from < to && place != source) copy_bytes(place, source, (size_t)((to - from) * size));
     position += count;
   }
   return FLOW_OK;
