@@ -233,24 +233,31 @@ FORMULA void symmetric_eigen(double *a, double *w, double *v, int64_t n)
   sort_rows(w, v, n, n, v, 0, 0);
 }
 
-/* The rows of x {n, m}, n <= m, become orthogonal by rotations that v {n, n} gets, too (M. Hestenes, "Inversion of matrices by
- * biorthogonalization", 1958), and s {n} their lengths, falling. x = diag(s) U^T, v = V^T of the singular value decomposition of the
- * transpose of x. */
-FORMULA void orthogonal_rows(double *x, double *s, double *v, int64_t n, int64_t m)
+FORMULA void identity_rows(double *v, int64_t n)
 {
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < n; j++) v[i * n + j] = i == j;
+}
+
+/* The rows of x {n, m}, n <= m, become orthogonal by rotations that v {n, n} gets, too (M. Hestenes, "Inversion of matrices by
+ * biorthogonalization", 1958), and s {n} their lengths, falling. From v as the identity: x = diag(s) U^T, v = V^T of the singular value
+ * decomposition of the transpose of x. */
+FORMULA void orthogonal_rows(double *x, double *s, double *v, int64_t n, int64_t m)
+{
   for (int sweep = 0, done = 0; sweep < MOST_SWEEPS && !done; sweep++) {
     done = 1;
+    for (int64_t i = 0; i < n; i++) s[i] = dot_rows(x + i * m, x + i * m, m);
     for (int64_t i = 0; i < n - 1; i++) {
       for (int64_t j = i + 1; j < n; j++) {
         double *a = x + i * m, *b = x + j * m, c, sine;
-        double p = dot_rows(a, a, m), q = dot_rows(b, b, m), r = dot_rows(a, b, m);
+        double p = s[i], q = s[j], r = dot_rows(a, b, m);
         if (r == 0 || fabs(r) <= ROTATED_ENOUGH * sqrt(p) * sqrt(q)) continue;
         done = 0;
         rotation_of(p, q, r, &c, &sine);
         rotate_rows(a, b, m, c, sine);
         rotate_rows(v + i * n, v + j * n, n, c, sine);
+        s[i] = dot_rows(a, a, m);
+        s[j] = dot_rows(b, b, m);
       }
     }
   }
@@ -289,7 +296,8 @@ FORMULA void order_of_pivots(const int32_t *pivots, int32_t *order, int64_t n)
 }
 
 /* The singular value decomposition of the matrix whose columns, or rows if these are fewer, are the k rows of x {k, larger}: s, falling,
- * and as rows the singular vectors of the smaller side, {k, k}, and `width` of those of the larger one, {width, larger}. */
+ * and as rows the singular vectors of the smaller side, {k, k}, and `width` of those of the larger one, {width, larger}. short_side: the
+ * identity, or the rotations that x already had. */
 FORMULA void singular_values(double *x, double *s, double *short_side, double *long_side, int64_t k, int64_t larger, int64_t width)
 {
   int64_t rank = 0;

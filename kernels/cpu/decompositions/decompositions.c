@@ -5,6 +5,7 @@
 
 #define FORMULA static inline
 #include "matrix_decompositions.h"
+#include "cpu/decompositions/tridiagonal.h"
 
 /* Rows and columns of an operand's matrices; of all operands there are as many, `count`. */
 typedef struct matrices {
@@ -222,14 +223,23 @@ const flow_kernel FLOW_KERNELS(qr)[] = { { .variant = "reflections", .cost = qr_
 
 /* ---- eigenvalues and singular values ------------------------------------------------------------------------------------------ */
 
-static double rotations_cost(const flow_call *call)
+/* Up to so many rows rotations are as fast. */
+enum { FEW_ROWS = 6 };
+
+static double eigh_cost(const flow_call *call)
 {
-  return decomposition_cost(call, 20);
+  return decomposition_cost(call, 4);
 }
 static size_t eigh_scratch(const flow_call *call)
 {
   matrices x = matrices_of(&call->inputs[0]);
-  return sizeof(double) * (size_t)(x.n * (2 * x.n + 1));
+  return sizeof(double) * (size_t)(x.n * (2 * x.n + 4));
+}
+
+static void any_symmetric_eigen(double *a, double *w, double *v, double *room, int64_t n)
+{
+  if (n <= FEW_ROWS) symmetric_eigen(a, w, v, n);
+  else tridiagonal_eigen(a, w, v, room, n);
 }
 
 /* Matrices with elements that are not finite have no eigenvalues: NaN. */
@@ -240,22 +250,38 @@ static flow_status eigh_run(const flow_call *call, int phase, int64_t begin, int
   double *a = call->scratch, *v = a + x.n * x.n, *w = v + x.n * x.n;
   for (int64_t i = 0; i < x.count; i++) {
     load(&call->inputs[0], i, x.n * x.n, a);
-    if (all_finite(a, x.n * x.n)) symmetric_eigen(a, w, v, x.n);
+    if (all_finite(a, x.n * x.n)) any_symmetric_eigen(a, w, v, w + x.n, x.n);
     else fill(v, x.n * x.n + x.n, NAN);
     store(&call->outputs[0], i, x.n, w);
     store_turned(&call->outputs[1], i, x.n, x.n, v);
   }
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(eigh)[] = {
-  { .variant = "rotations", .cost = rotations_cost, .scratch_bytes = eigh_scratch, .run = eigh_run }, { 0 }
-};
+const flow_kernel FLOW_KERNELS(eigh)[] = { { .variant = "tridiagonal", .cost = eigh_cost, .scratch_bytes = eigh_scratch, .run = eigh_run },
+                                           { 0 } };
 
+static double svd_cost(const flow_call *call)
+{
+  return decomposition_cost(call, 8);
+}
 static size_t svd_scratch(const flow_call *call)
 {
   matrices x = matrices_of(&call->inputs[0]);
   int64_t k = least(x.m, x.n), larger = most(x.m, x.n), width = call->attributes->matrix.full ? larger : k;
-  return sizeof(double) * (size_t)(k * larger + width * larger + k * k + k);
+  return sizeof(double) * (size_t)(k * larger + width * larger + 2 * k * k + 4 * k);
+}
+
+/* Rotations alone are slow where rows are far from orthogonal. So these are first turned by the eigenvectors of their products, which makes
+ * them orthogonal up to rounding errors of the largest; few rotations are left, which see to the digits of the small ones. x {k, m}
+ * becomes what the rotations begin with, and v {k, k} how it was turned; other: room for x. room: for k (k + 3) doubles. */
+static void turn_rows(double *x, double *other, double *s, double *v, double *room, int64_t k, int64_t m)
+{
+  identity_rows(v, k);
+  if (k <= FEW_ROWS) return;
+  products_of_rows(x, room, k, m);
+  tridiagonal_eigen(room, s, v, room + k * k, k);
+  turned_rows(v, x, other, k, m);
+  memcpy(x, other, sizeof *x * (size_t)(k * m));
 }
 
 static flow_status svd_run(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -268,8 +294,13 @@ static flow_status svd_run(const flow_call *call, int phase, int64_t begin, int6
   for (int64_t i = 0; i < x.count; i++) {
     if (tall) load_turned(&call->inputs[0], i, x.m, x.n, a);
     else load(&call->inputs[0], i, x.m * x.n, a);
-    if (all_finite(a, k * larger)) singular_values(a, s, short_side, long_side, k, larger, width);
-    else fill(long_side, width * larger + k * k + k, NAN);
+    if (all_finite(a, k * larger)) {
+      double scale = factor_for_squares(a, k * larger);
+      scale_row(a, scale, k * larger);
+      turn_rows(a, long_side, s, short_side, s + k, k, larger);
+      singular_values(a, s, short_side, long_side, k, larger, width);
+      scale_row(s, 1 / scale, k);
+    } else fill(long_side, width * larger + k * k + k, NAN);
     store(&call->outputs[1], i, k, s);
     if (tall) {
       store_turned(&call->outputs[0], i, larger, width, long_side);
@@ -281,5 +312,5 @@ static flow_status svd_run(const flow_call *call, int phase, int64_t begin, int6
   }
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(svd)[] = { { .variant = "rotations", .cost = rotations_cost, .scratch_bytes = svd_scratch, .run = svd_run },
+const flow_kernel FLOW_KERNELS(svd)[] = { { .variant = "rotations", .cost = svd_cost, .scratch_bytes = svd_scratch, .run = svd_run },
                                           { 0 } };

@@ -107,6 +107,7 @@ BODY void svd(int64_t i, const svd_arguments *a)
   double *x = a->memory + i * a->room, *long_side = x + small * larger, *short_side = long_side + a->k * larger;
   double *s = short_side + small * small;
   load_matrix(a, a->a, i, a->m, a->n, tall, x);
+  identity_rows(short_side, small);
   if (all_finite(x, small * larger)) singular_values(x, s, short_side, long_side, small, larger, a->k);
   else fill_with_nan(long_side, a->k * larger + small * small + small);
   store_matrix(a, a->second, i, 1, small, 0, s);
