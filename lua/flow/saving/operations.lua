@@ -158,6 +158,19 @@ local COMPOSED = {
   { MATH, 0, "irfft=IRFFT", { parameter "fft_length" } },
   { MATH, 1, "stft=STFT", { parameter "sequence_length", parameter "sequence_stride", parameter "fft_length",
                            parameter("window", { default = "hann" }), parameter("center", { default = true }) } },
+  { NUMPY, 1, "copy fabs signbit bitwise_invert bitwise_not" }, { MATH, 1, "erfinv" }, { MATH, 2, "cdist=CDist" },
+  { NUMPY, 2, [[bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift left_shift right_shift logical_xor gcd lcm
+    ldexp]] },
+  { NUMPY, 1, "median ptp nanmax nanmean nanmedian nanmin nanprod nanstd nansum nanvar", REDUCTION },
+  { NUMPY, 1, "nan_to_num", { parameter("nan", { default = 0 }), parameter "posinf", parameter "neginf" } },
+  { NUMPY, 1, "count_nonzero", { AXIS } }, { NUMPY, 2, "append", { AXIS } }, { NUMPY, 0, "hstack dstack" },
+  { NUMPY, 1, "diff", { parameter("n", { default = 1 }), axis_parameter(-1) } }, { NUMPY, 1, "roll", { parameter "shift", AXIS } },
+  { NUMPY, 1, "diagonal trace", { parameter("offset", { default = 0 }), axis_parameter(1, "axis1"), axis_parameter(2, "axis2") } },
+  { NN, 1, "squareplus", { parameter("b", { default = 4 }) } },
+  { NN, 1, "moments", { axis_parameter(nil, "axes"), KEEPDIMS, fixed("synchronized", false) } },
+  { NN, 1, "space_to_depth depth_to_space", { parameter "block_size", parameter("data_format", { default = "channels_last" }) } },
+  { NN, 2, "binary_crossentropy", { parameter("from_logits", { default = false }) } },
+  { NN, 2, "categorical_crossentropy", { parameter("from_logits", { default = false }), axis_parameter(-1) } },
 }
 
 local by_op, by_class, by_name = {}, {}, {}
