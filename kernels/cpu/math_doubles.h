@@ -185,19 +185,17 @@ ALWAYS_INLINE void vd_sine_cosine(vd x, vd *sine, vd *cosine)
   *cosine = (vd)((vq)vd_select(odd, sin_r, cos_r) ^ ((turn + vq_set(1)) << 62 & sign));
 }
 
-/* A vector with a larger angle, or one that is not a number, by libm. */
+/* Lanes with a larger angle, or one that is not a number, by libm: a neighbour changes nothing. */
 #define VD_ANGLE(name, sine_or_cosine, keep_zero)                                           \
   static inline vd vd_##name(vd x)                                                          \
   {                                                                                         \
     vd sine, cosine;                                                                        \
-    int within = 1;                                                                         \
-    for (int i = 0; i < VL / 2; i++) within &= fabs(x[i]) <= VD_ANGLES;                     \
-    if (!within) {                                                                          \
-      for (int i = 0; i < VL / 2; i++) x[i] = name(x[i]);                                   \
-      return x;                                                                             \
-    }                                                                                       \
     vd_sine_cosine(x, &sine, &cosine);                                                      \
-    return keep_zero ? vd_select((vq)(x == vd_set(0)), x, sine_or_cosine) : sine_or_cosine; \
+    vd y = keep_zero ? vd_select((vq)(x == vd_set(0)), x, sine_or_cosine) : sine_or_cosine; \
+    for (int i = 0; i < VL / 2; i++) {                                                      \
+      if (!(fabs(x[i]) <= VD_ANGLES)) y[i] = name(x[i]);                                    \
+    }                                                                                       \
+    return y;                                                                               \
   }
 VD_ANGLE(sin, sine, 1)
 VD_ANGLE(cos, cosine, 0)

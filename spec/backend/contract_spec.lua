@@ -71,12 +71,30 @@ local function check_capacity(case, make, number, what)
   compare(pack(fitting(unpack(few))), pack(roomy(unpack(few))), label)
 end
 
---- Outputs whose first dimension is the batch's in both runs.
-local function check_rows(case, number)
+local STRANGE = { 0 / 0, math.huge, -math.huge, 3e38, -2.5e6, 1e-40, -0.0, 2.5e6 }
+
+--- Inputs with numbers of STRANGE in place of floats in all rows but one.
+local function strange_but(row, case, inputs, rows, draw)
+  local list = {}
+  for i, t in ipairs(inputs) do
+    list[i] = t
+    if case.inputs[i][1] == -1 and t.dtype:find "^float" and t.size > 0 then
+      local dims, numbers = { rows }, {}
+      for axis = 2, #t.shape do dims[axis] = 1 end
+      for k = 1, t.size do numbers[k] = STRANGE[draw(1, #STRANGE)] end
+      list[i] = flow.where(flow.arange(rows):eq(row - 1):reshape(dims), t, flow.tensor(numbers, { dtype = t.dtype }):reshape(t.shape))
+    end
+  end
+  return list
+end
+
+--- Outputs whose first dimension is the batch's in both runs. strange: the other rows have numbers of STRANGE.
+local function check_rows(case, number, strange)
   local draw = source(number)
   local rows = draw(2, MOST_ROWS)
   local row = draw(1, rows)
   local whole = backend.inputs(case, rows, "float32")
+  if strange then whole = strange_but(row, case, whole, rows, draw) end
   local one_row = backend.rows(case, whole, row, row)
   local all, alone = backend.run(case, whole, rows, "float32"), backend.run(case, one_row, 1, "float32")
   local f = forward(case)
@@ -175,7 +193,13 @@ describe("under set_precision(\"exact\")", function()
   teardown(function() flow.config.set_precision("fast") end)
 
   it("a row of an op does not depend on the other rows", function()
-    each_case(selected(function(case) return backend.records()[case.op].kind ~= "WHOLE" or products[case.op] end), check_rows)
+    each_case(selected(function(case) return backend.records()[case.op].kind ~= "WHOLE" or products[case.op] end),
+      function(case, number) check_rows(case, number, false) end)
+  end)
+
+  it("a row of an op does not depend on infinities, large numbers and NaN in the other rows", function()
+    each_case(selected(function(case) return backend.records()[case.op].kind ~= "WHOLE" or products[case.op] end),
+      function(case, number) check_rows(case, number, true) end)
   end)
 
   it("a picture alone is predicted as it is among others", function()
@@ -192,6 +216,8 @@ describe("under set_precision(\"exact\")", function()
       local alone = model:predict_on_batch(x[{ { row, row } }]:copy())
       backend.identical(model:predict_on_batch(x)[{ { row, row } }], alone, label)
       backend.identical(model:predict(x, { batch_size = draw(1, rows), verbose = 0 })[{ { row, row } }], alone, label .. ", in batches")
+      local strange = strange_but(row, { inputs = { { -1, unpack(shape) } } }, { x }, rows, draw)[1]
+      backend.identical(model:predict_on_batch(strange)[{ { row, row } }], alone, label .. ", others strange")
       if number % 10 == 0 then collectgarbage() end
     end
   end)

@@ -146,20 +146,22 @@ ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
 #undef V
 }
 
-/* A vector with a larger angle, or one that is not a number, by libm. -0 keeps its sign. */
-#define ANGLE(name, result)                              \
-  static vf vf_##name(vf x)                              \
-  {                                                      \
-    vd s, c, low, high;                                  \
-    if (vi_differs(vf_abs(x) <= vf_set(ANGLES), -1)) {   \
-      for (int i = 0; i < VL; i++) x[i] = name##f(x[i]); \
-      return x;                                          \
-    }                                                    \
-    vd_sin_cos(vd_low(x), &s, &c);                       \
-    low = result;                                        \
-    vd_sin_cos(vd_high(x), &s, &c);                      \
-    high = result;                                       \
-    return vf_narrow(low, high);                         \
+/* Lanes with a larger angle, or one that is not a number, by libm: a neighbour changes nothing. -0 keeps its sign. */
+#define ANGLE(name, result)                                     \
+  static vf vf_##name(vf x)                                     \
+  {                                                             \
+    vd s, c, low, high;                                         \
+    vd_sin_cos(vd_low(x), &s, &c);                              \
+    low = result;                                               \
+    vd_sin_cos(vd_high(x), &s, &c);                             \
+    high = result;                                              \
+    vf y = vf_narrow(low, high);                                \
+    uint32_t far = vi_differs(vf_abs(x) <= vf_set(ANGLES), -1); \
+    for (; far; far &= far - 1) {                               \
+      int lane = __builtin_ctz(far);                            \
+      y[lane] = name##f(x[lane]);                               \
+    }                                                           \
+    return y;                                                   \
   }
 ANGLE(sin, s)
 ANGLE(cos, c)
