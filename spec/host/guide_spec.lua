@@ -118,7 +118,7 @@ local function differences(real, shown)
 end
 
 describe("lists of the guide", function()
-  local KERAS = "lua/guide/08-coming-from-keras.md"
+  local KERAS = "lua/guide/16-keras-classes.md"
   local flow = require "flow"
   it("name every variable of the environment that the sources read, and no other", function()
     local real = {}

@@ -1,6 +1,6 @@
--- guide_tables.lua: the tables of lua/guide/08-coming-from-keras.md, made from the library's own records. They are between
+-- guide_tables.lua: the tables of lua/guide/16-keras-classes.md, made from the library's own records. They are between
 -- <!-- table NAME --> and <!-- end -->. After adding a layer, loss, metric, optimizer or schedule:
---   flowlua spec/support/guide_tables.lua lua/guide/08-coming-from-keras.md
+--   flowlua spec/support/guide_tables.lua lua/guide/16-keras-classes.md
 local tables = {}
 
 local flow = require "flow"
