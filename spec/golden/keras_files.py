@@ -180,8 +180,7 @@ def difference(model, xs, ys):
     """The largest difference between what the model predicts and ys, relative to the largest value."""
     if not xs:
         return 0.0
-    found = model.predict(xs if len(xs) > 1 else xs[0], verbose=0)
-    found = found if isinstance(found, list) else [found]
+    found = keras.tree.flatten(model.predict(xs if len(xs) > 1 else xs[0], verbose=0))
     return largest(np.max(np.abs(a - b)) / max(1e-30, np.max(np.abs(b))) for a, b in zip(found, ys))
 
 

@@ -15,7 +15,7 @@ for seed = tonumber(first or 1), tonumber(last or arg[2]) do
   for size = 1, unknown and 2 or 1 do
     local list = unknown and inputs() or inputs
     local outputs = model:predict(#list == 1 and list[1] or list, { verbose = 0 })
-    if flow.is_tensor(outputs) then outputs = { outputs } end
+    outputs = flow.is_tensor(outputs) and { outputs } or flow.keras.tree.flatten(outputs)      -- lists in a list
     if model.inputs[1].dtype == "string" then list, outputs = {}, {} end
     for i, x in ipairs(list) do flow.save_npy(("%s_%d_x%d.npy"):format(name, size, i), x) end
     for i, y in ipairs(outputs) do flow.save_npy(("%s_%d_y%d.npy"):format(name, size, i), y) end
