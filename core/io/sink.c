@@ -246,7 +246,7 @@ static flow_status write_blocks(flow_sink *sink, const void *from, uint64_t byte
   return FLOW_OK;
 }
 
-/* Whether stdio keeps so many bytes in its buffer, without a call of the system. */
+/* Whether stdio keeps `bytes` more bytes in its buffer, without a call of the system. */
 static int stays_in_buffer(FILE *file, uint64_t bytes)
 {
   return bytes <= __fbufsize(file) - __fpending(file);

@@ -72,7 +72,7 @@ setmetatable(log, {
 -- Whether progress is shown by default, for a fit without the option verbose.
 function log._is_heard() return sink ~= nil or C.flow_log_stdio() ~= 0 end
 
--- The text with what is formatted into it. Raises for what is no text, and where the text asks for other values.
+-- The text with what is formatted into it. Raises where `text` is not a string, and where it asks for other values.
 local function filled(level, text, ...)
   if type(text) ~= "string" then
     native.errors.raise("flow.log.%s takes a text, and what is formatted into it, got %s", level, native.errors.describe(text))

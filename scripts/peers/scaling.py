@@ -147,17 +147,20 @@ class Job:
             reader.start()
             running.append((process, reader))
         reason = None
-        for process, _ in running:
-            try:
-                status = process.wait(max(0.1, start + LIMIT - time.monotonic()))
-                if status != 0 and reason is None:
-                    reason = "ended with status %d" % status
-            except subprocess.TimeoutExpired:
-                reason = "was still running after %d s" % LIMIT
-            if reason:
-                for other, _ in running:
-                    if other.poll() is None:
-                        os.killpg(other.pid, signal.SIGKILL)
+        try:
+            for process, _ in running:
+                try:
+                    status = process.wait(max(0.1, start + LIMIT - time.monotonic()))
+                    if status != 0 and reason is None:
+                        reason = "ended with status %d" % status
+                except subprocess.TimeoutExpired:
+                    reason = "was still running after %d s" % LIMIT
+                if reason:
+                    break
+        finally:
+            for process, _ in running:         # some are left after a failure or an interrupt
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
         for process, reader in running:
             process.wait()
             reader.join()
@@ -239,11 +242,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0, help="length of what is measured of a run, about")
     options = parser.parse_args()
     jobs = [Job(*job) for job in JOBS if job[0] in options.peers.split(",") and (job[2] == 1 or options.only.lower() in job[1].lower())]
-    for job in jobs:
-        job.measure(lambda job: job.prepare(options.seconds))
-    for _ in range(options.windows):
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
         for job in jobs:
-            job.measure(lambda job: job.count(options.tries))
+            job.measure(lambda job: job.prepare(options.seconds))
+        for _ in range(options.windows):
+            for job in jobs:
+                job.measure(lambda job: job.count(options.tries))
+    except KeyboardInterrupt:
+        print("bench: interrupted: what was measured until then", file=sys.stderr)
     report(jobs)
     write(jobs, os.path.join(ROOT, "build", "bench", "scaling.json"), options)
     sys.exit(1 if any(job.error for job in jobs) else 0)

@@ -1,5 +1,5 @@
--- cli/environment.lua: the variables of the environment that flowlua reads, and those that look like ones of its own but are none, such as
--- FLOW_THREDS: nothing else tells that they have no effect.
+-- cli/environment.lua: the environment variables that flowlua reads, and those whose names begin like its own but which it does not read,
+-- such as FLOW_THREDS: nothing else tells that they have no effect.
 
 local errors = require "flow.errors"
 local os = require("flow.host").os
@@ -38,7 +38,7 @@ function environment.unknown()
   for name in text:gmatch("([^%z=]+)=[^%z]*") do
     if name:find("^FLOW_") or name:find("^FLOWLUA_") then
       if os.getenv(name) and not is_known(name) then
-        lines[#lines + 1] = ("%s is no variable that flowlua reads%s"):format(name, errors.suggestion(name, environment.NAMES))
+        lines[#lines + 1] = ("flowlua does not read the variable %s%s"):format(name, errors.suggestion(name, environment.NAMES))
       end
     end
   end
