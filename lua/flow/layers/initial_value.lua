@@ -31,7 +31,8 @@ return function(what, given, shape, dtype)
   end
   local in_lua = object.is(given, arguments.Choice) and rawget(given, "_in_lua")
   if in_lua or signature.is_callable(given) and not object.is(given, arguments.Choice) then
-    local value = in_lua and given:call(shape, { dtype = dtype }) or not in_lua and given(shape, { dtype = dtype })
+    local value = require "flow.tensor.outside_traces" (in_lua and given.call or function(_, ...) return given(...) end, given, shape,
+      { dtype = dtype })
     local expected = table.concat(shape, ", ")
     if not native.is_tensor(value) or table.concat(value.shape, ", ") ~= expected then
       raise("%s: the initializer returned %s, expected a tensor of the shape {%s}", what, errors.describe(value), expected)

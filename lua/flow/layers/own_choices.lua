@@ -92,7 +92,8 @@ function own_choices.apply(layer, chosen)
     local what = ("%s: %s"):format(object.title(layer), option)
     for _, weight in ipairs(prefix and weights_of(layer, prefix) or {}) do
       if kind == "initializer" then
-        weight:assign(require "flow.layers.initial_value" (what, value, weight.shape, weight.dtype))
+        local initial = require "flow.layers.initial_value" (what, value, weight.shape, weight.dtype)
+        require "flow.tensor.outside_traces" (weight.assign, weight, initial)
       elseif kind == "constraint" then
         require("flow.layers.constraints")._attach(what, weight, value)
       else

@@ -31,7 +31,7 @@ end
 function own_build.run(layer, build, ...)
   local weights, regularizers = #layer._own, #(rawget(layer, "_regularizers") or {})
   rawset(layer, "_building", true)
-  local ok, problem = pcall(build, layer, ...)
+  local ok, problem = pcall(require "flow.tensor.outside_traces", build, layer, ...)
   rawset(layer, "_building", nil)
   if ok then return end
   cut(layer._own, weights)
@@ -43,9 +43,10 @@ end
 function own_build.wrap(build, class)
   return not rawget(class, "in_lua") and build or function(self, shape, ...)
     if rawget(self, "_building") then return build(self, shape, ...) end
+    if type(shape) == "table" and type(shape[1]) == "number" then shape = batch_shape(shape, self) end
     own_build.run(self, build, shape, ...)
     if self._built then return end
-    if type(shape) == "table" then rawset(self, "_input_shape", type(shape[1]) == "number" and batch_shape(shape, self) or shape) end
+    if type(shape) == "table" then rawset(self, "_input_shape", shape) end
     rawset(self, "_built", true)
     rawset(self, "_built_in", placement.current() or false)
     if variable.awaited then variable.awaited() end
