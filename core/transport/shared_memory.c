@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,15 +20,35 @@
 #define MFD_NOEXEC_SEAL 8u               /* Linux 6.3 */
 #endif
 
+#if !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE 25                 /* Linux 6.1 */
+#endif
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define MOST_BYTES ((int64_t)1 << 30) /* larger buffers are not shared: MAP_POPULATE takes all pages at once */
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
-/* All pages are taken now (MAP_POPULATE), so that the first sum does not wait for page faults. */
+/* An address from which `bytes` are free and where a huge page may begin; NULL, which leaves the choice to the system, for less than one
+ * or where there is no room. Nothing is mapped there: mmap takes it as a hint. */
+static void *address_for_huge_pages(size_t bytes)
+{
+  if (bytes < HUGE_PAGE_BYTES) return NULL;
+  void *room = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return NULL;
+  munmap(room, bytes + HUGE_PAGE_BYTES);
+  return (void *)(((uintptr_t)room + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
+}
+
+/* All pages are taken now (MAP_POPULATE), so that the first sum does not wait for page faults, and put together to huge pages, as private
+ * memory has them (memory.c). Shared memory gets huge pages by a setting of the system that is off by default, or by this call, which
+ * may fail: then pages stay small. */
 static void *map(int descriptor, size_t bytes)
 {
-  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
-  return at == MAP_FAILED ? NULL : at;
+  void *at = mmap(address_for_huge_pages(bytes), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  if (at == MAP_FAILED) return NULL;
+  if (bytes >= HUGE_PAGE_BYTES) madvise(at, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_COLLAPSE);
+  return at;
 }
 
 /* A system may want it said that the file is not a program; an older one does not know the word. */
