@@ -1,5 +1,5 @@
--- outside_traces.lua: what is made while a function is traced but is no part of it: the first values of weights, and what build() of a layer
--- makes. A trace draws other random numbers in each run, and its tensors have no values that a variable could begin with.
+-- outside_traces.lua: what is made while a function is traced but is no part of it: the first values of weights, and what build() of a
+-- layer makes. A trace draws other random numbers in each run, and its tensors have no values that a variable could begin with.
 
 local native = require "flow.ffi"
 local scopes = require "flow.scopes"
