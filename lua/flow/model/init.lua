@@ -450,6 +450,8 @@ end
 function Sequential:build(shape) build_sequential(self, shape) end
 function Sequential:_meet(data) host_inputs.meet(self, data, connect) end
 function Sequential:_call(inputs, options)
+  local one_picture = not rawget(self, "_input") and require "flow.model.one_picture"
+  if one_picture and one_picture.is(self, inputs) then return one_picture.call(self, inputs, options) end
   if not symbolic.any(inputs) then self:_meet(inputs) end
   if symbolic.is(inputs) and inputs.dtype == "string" then build_sequential(self, inputs.shape, "string") end
   return call_graph(self, inputs, options)
