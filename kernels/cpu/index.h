@@ -16,6 +16,15 @@ static inline double index_value(const flow_operand *operand, int64_t i)
   return value;
 }
 
+/* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is not an index. */
+static inline int64_t index_at(const flow_operand *indices, int64_t i)
+{
+  if (indices->dtype == FLOW_INT32) return ((const int32_t *)indices->data)[i];
+  if (indices->dtype == FLOW_INT64) return ((const int64_t *)indices->data)[i];
+  double value = index_value(indices, i);
+  return value >= 0 && value < 0x1p62 ? (int64_t)value : -1;
+}
+
 /* Element i, of which a row of the batch has `per_row`, is not from 0 to size - 1. The message counts rows from 1, as users do, the field
  * FLOW_ERROR_ROW from 0, as fields for C callers do; both in the whole batch. what: "index" or "label". A script may have written
  * an index as a position, which counts from 1, so the message says that this one counts from 0. */

@@ -47,6 +47,21 @@ flow_status flow_shape_gather_sum(int op, const flow_attributes *attributes, con
   return gathered(op, &inputs[0], &first, &outputs[0]);
 }
 
+/* Rows are numbered in 32 bits, and products of all of them have to fit into memory. */
+flow_status flow_shape_gather_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                    flow_signature *outputs)
+{
+  flow_signature taken[3] = { { .rank = 0 }, inputs[2], inputs[3] };
+  flow_extent extent;
+  if (inputs[0].dtype != FLOW_FLOAT32) return flow_rule_fail(op, "the table is %s, expected float32", flow_dtype_name(inputs[0].dtype));
+  FLOW_TRY(flow_rule_rank(op, "the table", &inputs[0], 2, "{rows, width}"));
+  FLOW_TRY(gathered(op, &inputs[0], &inputs[1], &taken[0]));
+  FLOW_TRY(flow_shape_dense(op, attributes, taken, input_count - 1, outputs));
+  if (inputs[0].dims[0] >= INT32_MAX)
+    return flow_rule_fail(op, "the table has %lld rows, at most %d are possible", (long long)inputs[0].dims[0], INT32_MAX - 1);
+  return flow_rule_extent(op, 2, (int64_t[]){ inputs[0].dims[0], inputs[2].dims[1] }, &extent);
+}
+
 /* g of the shape that gather gives, indices: the gradient of a table of shape.dims. */
 flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs)

@@ -22,15 +22,6 @@ static int64_t indices_a_row(const flow_operand *indices)
   return indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
 }
 
-/* Index number i; of other dtypes than int32 and int64 by way of a double, -1 where that is not an index. */
-static inline int64_t index_at(const flow_operand *indices, int64_t i)
-{
-  if (indices->dtype == FLOW_INT32) return ((const int32_t *)indices->data)[i];
-  if (indices->dtype == FLOW_INT64) return ((const int64_t *)indices->data)[i];
-  double value = index_value(indices, i);
-  return value >= 0 && value < 0x1p62 ? (int64_t)value : -1;
-}
-
 /* What is taken is read and written once. */
 static double gather_cost(const flow_call *call)
 {
