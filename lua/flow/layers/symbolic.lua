@@ -153,10 +153,16 @@ local function trace_call(layer, list, single, training, as_call)
     for i = 1, #list do traced[i] = masked_input(list[i]) end
     local result = layer:_run(single and traced[1] or traced, traced, training or false, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
+    local keys = type(result) == "table" and not getmetatable(result) and type(next(result)) == "string" and names.sorted(result)
+    if keys then      -- by name: in the order of the names
+      local by_name = result
+      result = {}
+      for i, key in ipairs(keys) do result[i] = by_name[key] end
+    end
     if type(result) ~= "table" or #result == 0 then
       raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
     end
-    local several = {}
+    local several = { names = keys or nil }
     for i = 1, #result do
       several[i] = describe_output(result[i]) or raise("%s: result %d of call() is %s", object.title(layer), i, errors.describe(result[i]))
     end
@@ -333,12 +339,17 @@ local function check_inputs(layer, list)
   end
 end
 
--- Adds the node of a call; returns its output, or a list of outputs.
+-- Adds the node of a call; returns its output, or its outputs in a list or a table by name.
 local function add_node(layer, list, found, node)
   node.layer, node.inputs, node.outputs, node.position = layer, {}, {}, #layer._nodes + 1
   for i = 1, #list do node.inputs[i] = list[i] end
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i, rawget(output, "_times")) end
   layer._nodes[#layer._nodes + 1] = node
+  if found.names then
+    local by_name = {}
+    for i, name in ipairs(found.names) do by_name[name] = node.outputs[i] end
+    return by_name
+  end
   return found.single and node.outputs[1] or { unpack(node.outputs) }      -- the caller's own list
 end
 

@@ -245,7 +245,7 @@ local function run_graph(self, list, training)
       if native.is_tensor(result) then
         values[node.outputs[1]] = result
       else
-        result = named_data.order(node.layer, "its output", "outputs", result)
+        result = named_data.outputs_of(node.layer, result)
         for i, output in ipairs(node.outputs) do values[output] = result[i] end
       end
     end

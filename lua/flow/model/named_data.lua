@@ -22,6 +22,49 @@ function named.names(model, kind)
   return ends and names
 end
 
+-- Whether a script wrote call(), which may return a table by name: then its keys, or those of the losses or the data, are the names.
+function named.is_own(model)
+  return rawget(object.class_of(model), "in_lua") and rawget(model, "inputs") == nil or false
+end
+
+local function sorted_keys(...)
+  local seen, list = {}, {}
+  for _, value in pairs { ... } do
+    for name in pairs(named.is(value) and value or {}) do
+      if not seen[name] then list[#list + 1] = name end
+      seen[name] = true
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+-- Of such a model: its outputs have the names that these tables by name have as keys; false: they have none, until data tells them.
+function named.declare(model, ...)
+  if not named.is_own(model) then return end
+  local names = sorted_keys(...)
+  rawset(model, "_names_of_outputs", #names > 0 and names or nil)
+end
+
+-- What a layer or a model gave as a list in the order of its outputs: of a call() that a script wrote, in the order of the names, which are
+-- the second result.
+function named.outputs_of(layer, value)
+  local own = named.is(value) and named.is_own(layer) and sorted_keys(value) or nil
+  if not own then return named.order(layer, "its output", "outputs", value) end
+  local list = {}
+  for i, name in ipairs(own) do list[i] = value[name] end
+  return list, own
+end
+
+-- The results of a prediction as a list, in the order that named.results takes: one tensor, or a list of them.
+function named.result_list(model, value)
+  rawset(model, "_names_of_results", nil)
+  if not named.is_own(model) then return named.complete(model, "the output", "outputs", value) end
+  local list, own = named.outputs_of(model, value)
+  rawset(model, "_names_of_results", own)
+  return list
+end
+
 -- A list of tensors, and of lists of them at any depth, as one list, and its form: the same lists with positions in the place of tensors.
 -- Another value stays as it is, and has no form.
 function named.flattened(value, is_tensor)
@@ -73,7 +116,8 @@ end
 -- Converts a list of results to the form that the model returns: a tensor, a list, lists of lists, or, if it was made of a table, a table
 -- by name.
 function named.results(model, list)
-  local names, form = rawget(model, "_names_of_outputs"), rawget(model, "_form_of_outputs")
+  local names, form = rawget(model, "_names_of_results"), rawget(model, "_form_of_outputs")
+  if not names and not named.is_own(model) then names = rawget(model, "_names_of_outputs") end
   if form then return in_form(list, form) end
   if not names then return #list == 1 and list[1] or list end
   local by_name = {}
@@ -94,17 +138,25 @@ end
 -- unchanged.
 function named.order(model, what, kind, value)
   if not named.is(value) then return value end
+  if kind == "outputs" and not named.names(model, kind) then named.declare(model, value) end
   local names, positions = named.names(model, kind), {}
+  local others = what == "y_pred" and named.is_own(model)      -- of which no loss and no target says anything
   if not names then raise("%s: %s is given by name, which needs a functional model; give a list", object.title(model), what) end
   for i, name in ipairs(names) do positions[name] = i end
   local list = {}
   for name, entry in pairs(value) do
     local position = positions[name]
-    if not position then
+    if not position and not others then
       raise("%s: %s has %q, which is not one of the %s %s%s", object.title(model), what, tostring(name), kind, table.concat(names, ", "),
         errors.suggestion(tostring(name), names))
     end
-    list[position] = entry
+    if position then list[position] = entry end
+  end
+  for i, name in ipairs(others and names or {}) do
+    if list[i] == nil then
+      raise("%s: the output %q has a loss, a metric or a target, but call() returns %s", object.title(model), name,
+        table.concat(sorted_keys(value), ", "))
+    end
   end
   return list, names
 end

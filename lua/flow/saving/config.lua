@@ -314,7 +314,7 @@ end
 
 -- What a call gave as a list, in the order of the layer's outputs.
 local function outputs_list(layer, result)
-  if type(layer) == "table" then result = named_data.order(layer, "its output", "outputs", result) end
+  if type(layer) == "table" then result = named_data.outputs_of(layer, result) end
   return type(result) == "table" and not getmetatable(result) and result or { result }
 end
 

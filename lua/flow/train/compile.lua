@@ -123,7 +123,7 @@ local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
   local several, names = output_count(model, compiled) > 1, named_data.names(model, "outputs")
   local by_name = type(list) == "table" and not getmetatable(list) and not is_list(list) and next(list) ~= nil
-  local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
+  local nested = type(list) == "table" and not getmetatable(list) and type(list[1]) == "table" and not getmetatable(list[1])
   local by_output = { list }
   if several or by_name or nested then
     by_output = per_output(model, compiled, list, what) or raise("%s: compile: %s is a list with an entry for each output, got %s",
@@ -161,6 +161,7 @@ function Model:compile(options)
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
     compiled.optimizer = optimizers.LossScaleOptimizer(compiled.optimizer)
   end
+  named_data.declare(self, options.loss, options.metrics, options.weighted_metrics)
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
   add_metrics(self, compiled, "metrics", options.metrics, false)
   add_metrics(self, compiled, "weighted_metrics", options.weighted_metrics, true)
@@ -420,7 +421,8 @@ function Model:predict_on_batch(x)
   local status = C.flow_instance_run(context, step.instance, one_input, 1, some_outputs)
   if status ~= 0 then training.fail(self, status, 0) end
   native.check(status)      -- 0: lets the input go
-  if count == 1 and not rawget(self, "_names_of_outputs") then return native.tensor(some_outputs[0]) end
+  local is_named = rawget(self, "_names_of_outputs") or rawget(self, "_names_of_results")
+  if count == 1 and not is_named then return native.tensor(some_outputs[0]) end
   local results = {}
   for i = 1, count do results[i] = native.tensor(some_outputs[i - 1]) end
   return named_data.results(self, results)

@@ -112,7 +112,7 @@ local function run_step(model, kind, tensors, layout)
     return {}
   end
   results = named_data.flattened(results, native.is_tensor)
-  local outputs = native.is_tensor(results) and { results } or named_data.complete(model, "the output", "outputs", results)
+  local outputs = native.is_tensor(results) and { results } or named_data.result_list(model, results)
   if type(outputs) ~= "table" or getmetatable(outputs) or outputs[1] == nil then
     raise("%s: predict_step returns a tensor or a list of them, got %s", object.title(model), errors.describe(results))
   end
