@@ -288,7 +288,10 @@ local function run_call(layer, call, made, reader, run)
   local args = resolve(table_field(call, "args", reader.path), made, reader.path)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
-  if type(layer) == "function" then return layer(args, kwargs) end
+  if type(layer) == "function" then
+    kwargs = resolve(kwargs, made, reader.path)
+    return kwargs and layer(args, kwargs)
+  end
   -- several: the layer takes more than one tensor, by position or by name; every other one takes its first argument and a mask.
   local several, list, options = layer._named_inputs or not layer._handle and layer._takes_several, {}, {}
   for name, value in pairs(kwargs) do
@@ -408,6 +411,8 @@ local function collect_unknown(entry, reader, unknown, depth)
   if name == "Sequential" or name == "Functional" or name == "Model" then
     local list = type(content.layers) == "table" and content.layers or {}
     for _, inner in ipairs(list) do collect_unknown(inner, reader, unknown, depth + 1) end
+  elseif operations.is_of_keras(entry) then
+    operations.refuse(entry, reader.path)
   elseif name ~= "InputLayer" and not layers._knows(name) then
     unknown[name] = unknown[name] or {}
     table.insert(unknown[name], tostring(content.name))

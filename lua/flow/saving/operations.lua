@@ -272,10 +272,16 @@ local function fits(record, operation)
   return true
 end
 
--- The record of an operation in a model, as far as Keras has one that takes these arguments; else nil and the op's name.
+-- Operations whose arguments are bound by name, in a file of their own, which few programs need.
+local function bound() return require "flow.saving.bound_operations" end
+
+-- The record of an operation in a model, as far as Keras has one that takes these arguments; else nil, the op's name and, if Keras binds
+-- the arguments by name, what bound.written gives.
 local function record_of(layer)
   local names, record = names_of(layer._operation.op)
   if record and fits(record, layer._operation) then return record end
+  local written = bound().written(layer._operation, names)
+  if written then return nil, written.record.name, written end
   return nil, names[1] or raise("%s stands for a function of its own, which has no form in a file", layer.name)
 end
 
@@ -303,9 +309,14 @@ end
 
 -- The entry of an operation in the list of layers.
 function operations.entry(layer)
-  local record, name = record_of(layer)
+  local record, name, written = record_of(layer)
+  local content = written and bound().content(written) or {}
+  content.name = layer.name
+  if written then
+    record = written.record
+    return { module = record.module, class_name = record.class_name, config = content, registered_name = record.class_name }
+  end
   if not record then return own_operations.entry(layer, name, constant_json) end
-  local content = { name = layer.name }
   local given = given_parameters(record, layer._operation)
   for _, own in ipairs(record.parameters) do
     if own.fixed ~= nil then content[own.name] = own.fixed
@@ -316,7 +327,14 @@ end
 
 -- The args and kwargs of a call; reference(t) of tensors.
 function operations.arguments(layer, node, reference)
-  local operation, record, args, kwargs, next_input = layer._operation, record_of(layer), json.list(), {}, 1
+  local operation, args, kwargs, next_input = layer._operation, json.list(), {}, 1
+  local record, _, written = record_of(layer)
+  if written then
+    return bound().arguments(written, function()
+      next_input = next_input + 1
+      return reference(node.inputs[next_input - 1])
+    end, constant_json)
+  end
   if not record then return list_of(node.inputs, reference), kwargs end
   local function operand_json(operand, what)
     if symbolic.is(operand) then
@@ -347,10 +365,46 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------
 
+-- The record of an entry by which it is read from position to position. nil: it has another value of what is fixed there, a list of new
+-- axes, no axis or window where that is not the default, or positions, which may be a tensor.
+local function record_for(entry)
+  local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
+  if not record or record.module ~= entry.module then return nil end
+  for _, own in ipairs(record.parameters) do
+    local value = content[own.name]
+    if own.fixed ~= nil and value ~= nil and value ~= own.fixed or own.name == "positions" then return nil end
+    if (own.default == -1 or own.name == "window") and value == json.null then return nil end
+    if record.name == "expand_dims" and type(value) == "table" then return nil end
+  end
+  return record
+end
+
 -- Whether an entry of a file is an operation that operations.read can make.
 function operations.knows(entry)
   if own_operations.knows(entry) then return true end
-  return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
+  return operations.is_of_keras(entry) and (by_class[entry.class_name] ~= nil or bound().of(entry) ~= nil)
+end
+
+-- Whether an entry is an operation of keras.ops, which may not be known here.
+function operations.is_of_keras(entry)
+  return type(entry.module) == "string" and entry.module:find "^keras%.src%.ops%." ~= nil
+end
+
+-- Classes of operations that call a function.
+local TAKE_FUNCTIONS = " AssociativeScan Cond ForiLoop Map Scan Switch VectorizedMap WhileLoop "
+
+-- Raises that an operation of keras.ops is not known here, and what to write instead.
+function operations.refuse(entry, path)
+  local class = entry.class_name
+  local name = class:gsub("(%l)(%u)", "%1_%2"):gsub("(%u)(%u%l)", "%1_%2"):lower()
+  local hint = errors.elsewhere("flow", name) or ""
+  if hint == "" and TAKE_FUNCTIONS:find(" " .. class .. " ", 1, true) then
+    hint = ("; Lua cannot read its Python function: make the model in Lua, with flow.%s, and load its weights"):format(name)
+  elseif hint == "" then
+    hint = ops[name] and ("; flow.%s computes it of what the model predicts"):format(name)
+      or "; leave it out of the model and compute it of what the model predicts"
+  end
+  raise("%s: it has the operation %s of keras.ops, which is not supported in files of models%s", path, class, hint)
 end
 
 -- The entry of a constant of a call.
@@ -366,7 +420,9 @@ end
 
 -- A function of the args and kwargs of a call. The first one gets the name that the file has for it.
 function operations.read(entry)
-  local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
+  local record, content = record_for(entry), type(entry.config) == "table" and entry.config or {}
+  local by_names = not record and not own_operations.knows(entry) and bound().of(entry)
+  record = record or not by_names and by_class[entry.class_name]
   local op, name = record and ops[record.name], type(entry.config) == "table" and entry.config.name or entry.name
   local function named(...)      -- several results are a list
     local result = gathered(...)
@@ -379,9 +435,15 @@ function operations.read(entry)
     return function(args) return named(own_operations.call(entry, args, operations.constant)) end
   end
   return function(args, kwargs)
+    if by_names then return named(bound().call(entry, args, kwargs, operations.constant)) end
     local list, count = {}, math.max(record.tensors, 1)
     if record.class_name == "GetItem" then return named(args[1][item_keys.from_file(args[2], args[1])]) end
-    for i = 1, count do list[i] = args[i] end
+    for i = 1, count do
+      list[i] = args[i]
+      if list[i] == nil or i > 1 and i == count and not list[i] and not list[i - 1] then      -- false stands for null
+        raise("%s: a call with %d operands is not supported, it takes %d", entry.class_name, i - 1, count)
+      end
+    end
     for i, own in ipairs(record.parameters) do
       local value = content[own.name]
       if own.kwarg then value = kwargs[own.name] end
