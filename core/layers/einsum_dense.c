@@ -274,7 +274,6 @@ const flow_layer_class flow_layer_einsum_dense = {
   .build = build,
   .call = call,
   .check = check,
-  .supports_masking = 1,
   .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "activation(products of the input and a kernel, summed as an equation says, + bias)."
 };

@@ -47,6 +47,28 @@ describe("a tensor's mask", function()
     assert.is_nil(flatten(x)._keras_mask)
   end)
 
+  it("ends in EinsumDense, and in SpectralNormalization of a layer in which it ends, as in Keras", function()
+    local function einsum() return layers.EinsumDense("abc,cd->abd", { -1, 2 }) end
+    for _, layer in ipairs { einsum(), layers.SpectralNormalization(einsum()), layers.SpectralNormalization(layers.Conv1D(2, 1)) } do
+      assert.is_false(layer.supports_masking)
+      warnings(function() assert.is_nil(layer(embedded())._keras_mask) end)
+      local words = flow.Input({ 4 }, { dtype = "int32" })
+      local x = layers.Embedding(5, 3, { mask_zero = true })(words)
+      local function mean(y) return flow.Model { inputs = words, outputs = layers.GlobalAveragePooling1D()(y) } end
+      local step = flow.Model { inputs = words, outputs = layer(x) }
+      local expected = flow.mean(step:predict(ids, { verbose = 0 }), 2)
+      local inside = flow.Input { 4, 3 }
+      local inner = flow.Model { inputs = inside, outputs = layer(inside) }
+      warnings(function()
+        assert.near(0, (mean(layer(x)):predict(ids, { verbose = 0 }) - expected):abs():max():item(), 1e-6)
+        assert.near(0, (mean(inner(x)):predict(ids, { verbose = 0 }) - expected):abs():max():item(), 1e-6)
+      end)
+    end
+    local normalized = layers.SpectralNormalization(layers.Dense(2))
+    assert.is_true(normalized.supports_masking)
+    assert.same(kept, normalized(embedded())._keras_mask:totable())
+  end)
+
   it("is what compute_mask says", function()
     local embedding, masking = layers.Embedding(5, 3, { mask_zero = true }), layers.Masking(1)
     assert.same(kept, embedding:compute_mask(ids):totable())

@@ -68,7 +68,9 @@ function SpectralNormalization:call(x, options)
   return self.layer(x, { training = options.training })
 end
 
-function SpectralNormalization:compute_mask(_, mask) return mask end
+-- What the layer inside hands on.
+function SpectralNormalization.fields.supports_masking(self) return self.layer.supports_masking end
+function SpectralNormalization:compute_mask(inputs, mask) return self.layer:compute_mask(inputs, mask) end
 
 function SpectralNormalization:get_config()
   local config = entries.base(self)
