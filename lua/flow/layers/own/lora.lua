@@ -204,7 +204,12 @@ function lora.install(class, Layer)
       if not state then return Layer.load_own_variables(self, store) end
       for _, v in ipairs(self.weights) do
         if not v.name:find "^lora_" then
-          v:assign(store[tostring(count)] or errors.raise("%s: load_own_variables() found no \"%d\"", object.title(self), count))
+          local value = store[tostring(count)] or errors.raise("%s: load_own_variables() found no \"%d\"", object.title(self), count)
+          if value.dtype == "int8" then
+            errors.raise("%s: load_own_variables() found bytes for %s, as Keras' quantize(\"int8\") writes them; LoRA changes floats: " ..
+              "save the model before quantize()", object.title(self), v.name)
+          end
+          v:assign(value)
           count = count + 1
         end
       end
