@@ -54,8 +54,10 @@ end
 local function write(seed, stem)
   local made = random_nets.make(seed)
   local model = made.model
-  write_text(stem .. ".txt", ("%s\t%s\t%s"):format(made.class, made.optimizer, table.concat(made.classes, " ")))
+  local kind = (made.lora and " LoRA" or "") .. (made.quantized and " int8" or "")
+  write_text(stem .. ".txt", ("%s\t%s\t%s"):format(made.class, made.optimizer, table.concat(made.classes, " ") .. kind))
   model:save(stem .. ".keras")
+  if made.lora then model = flow.load_model(stem .. ".keras") end      -- as in Keras, files hold the sum, and the change begins with zeros
   for i, t in ipairs(made.inputs) do
     if t.dtype == "string" then write_text(("%s_s%d.txt"):format(stem, i), strings_of(t)) end
   end

@@ -1,11 +1,14 @@
 """Random models of several layers (spec/support/random_nets.lua), compared with Keras both ways:
 
-    /tmp/keras/bin/python spec/golden/random_nets.py 1-100 [FOLDER]
+    /tmp/keras/bin/python spec/golden/random_nets.py 1-100 [FOLDER]          with KERAS_BACKEND=torch or jax: beside these
+    /tmp/keras/bin/python spec/golden/random_nets.py table LOG...            the table of several such runs
 
 flowlua makes a model, predicts, and trains five steps; Keras opens its file and does the same, in float32 and in float64, and writes what
 it has trained; flowlua opens that, predicts and trains five steps more, as Keras does. Predictions must agree within 1e-4 of the largest
-value, losses of the steps and predictions after them within 1e-3. Where Keras' own float32 is as far from its float64, the model is
-counted as one that float32 does not settle. Files remain in FOLDER.
+value, losses of the steps and predictions after them within 1e-3. Where they do not, Keras' float64 is asked: if its own float32 is as
+far from it, float32 does not settle the model. What still differs is tried with Keras' other backends. A line for each seed says which of
+these it is (random_verdicts.py), the table at the end how many of each there are. The status is 1 if one differs. What Keras cannot run
+is not drawn where that can be known before. Files of those that do not agree remain in FOLDER.
 """
 import glob
 import json
@@ -19,6 +22,7 @@ import zipfile
 from keras_files import config_of, differences      # sets up the environment; must come before Keras
 import keras
 import numpy as np
+import random_verdicts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -48,8 +52,10 @@ def inputs_of(stem, model):
 
 # What Keras says of tensors that it gives otherwise: RandomCrop has the size of training, and gives pictures as they are; TextVectorization
 # of {rows, 1} gives {rows, length}; EinsumDense has the axes of "..." in the reverse order, or one of them twice; Dropout
-# of whole numbers is one of floats.
+# and merges of whole numbers are said to be floats (base_merge.py, compute_output_spec).
 SAID_WRONGLY = {"RandomCrop": r"\.config\.shape", "TextVectorization": r"\.config\.shape", "EinsumDense": r"\.config\.shape\[",
+                **{name: r"\.config\.dtype: int\d+ here, float32 in Keras" for name in
+                   ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate")},
                 "Dropout": r"\.config\.dtype: int\d+ here, float32 in Keras"}
 
 
@@ -164,11 +170,22 @@ if keras.backend.backend() == "tensorflow":
 MEASURES = {"y": (PREDICTED, apart), "loss": (TRAINED, losses_apart), "z": (TRAINED, apart)}
 
 
+def is_quantized(stem):
+    """Our files hold floats and say that they are quantized, of which Keras takes no notice; its own hold bytes, which we read."""
+    with open(stem + ".txt") as file:
+        return file.read().endswith(" int8")
+
+
 def run(stem, path, double=False, written=None):
     keras.utils.clear_session(free_memory=False)
     keras.config.set_floatx("float64" if double else "float32")
+    if keras.backend.backend() == "jax":
+        import jax
+        jax.config.update("jax_enable_x64", double)
     try:
         model = loaded(in_float64(path) if double else path)
+        if is_quantized(stem):
+            model.quantize("int8")
         xs, ts = inputs_of(stem, model), numbered(stem + "_t")
         xs = [x.astype("float64") if double and hasattr(x, "astype") and x.dtype == "float32" else x for x in xs]
         result = {"y": predictions(model, xs)}
@@ -200,7 +217,7 @@ def compare(seed, folder):
     except Exception as problem:
         return None, ["Keras: " + str(problem).replace("\n", " ")[-700:]]
     wrote, again = without_masks(config_of(stem + ".keras")), without_masks(config_of(written.replace("_keras", "_again")))
-    problems = settled(differences(wrote, again), json.dumps(wrote))[:3]
+    problems = [] if is_quantized(stem) else settled(differences(wrote, again), json.dumps(wrote))[:3]
     # OrthogonalRegularizer of one row is such a case: Keras divides 0 by the number of pairs of rows.
     if "loss" in theirs and not np.all(np.isfinite(theirs["loss"])) and np.all(np.isfinite(np.load(stem + "_loss.npy"))):
         problem = "Keras: its loss is NaN or infinite, ours is not"
@@ -219,6 +236,8 @@ def compare(seed, folder):
         here = how(ours[name], theirs[name])
         if here > limit:
             problems.append(f"{name} {here:.2g}")
+    if not any(problem.split()[0] in ours for problem in problems):
+        return theirs, problems
     try:
         exact = run(stem, stem + ".keras", double=True)
         for name in ours:
@@ -248,13 +267,11 @@ def compare_read(seed, folder, theirs):
     return problems
 
 
-def main(seeds, folder):
-    os.makedirs(folder, exist_ok=True)
-    first, last = (int(n) for n in seeds.split("-")) if "-" in seeds else (0, 0)
-    every = [int(seed) for seed in seeds.split(",")] if "-" not in seeds else list(range(first, last + 1))
-    agree, unsettled = 0, 0
-    for start in range(0, len(every), CHUNK):
-        some, results = every[start:start + CHUNK], {}
+def try_all(seeds, folder):
+    """A line about each of the seeds, as they are done."""
+    backend = keras.backend.backend()
+    for start in range(0, len(seeds), CHUNK):
+        some, results = seeds[start:start + CHUNK], {}
         text = ",".join(map(str, some))
         subprocess.run([PROGRAM, os.path.join(HERE, "random_nets.lua"), "write", folder, text], cwd=ROOT)
         for seed in some:
@@ -263,20 +280,50 @@ def main(seeds, folder):
         for seed, (theirs, problems) in results.items():
             if theirs:
                 problems += compare_read(seed, folder, theirs)
-            text = os.path.join(folder, f"{seed}.txt")
+            text, path = (os.path.join(folder, f"{seed}.{ending}") for ending in ("txt", "keras"))
             what = open(text).read() if os.path.exists(text) else ""
-            agree += not problems
-            unsettled += any("settle" in problem for problem in problems)
-            print(f"seed {seed}\t{what}\t{'; '.join(problems).strip() or 'agrees'}", flush=True)
+            config = json.dumps(config_of(path)) if os.path.exists(path) else ""
+            yield random_verdicts.line(seed, backend, what, random_verdicts.verdict(problems, config, backend), problems)
             for path in glob.glob(os.path.join(folder, f"{seed}[._]*")) if not problems else []:
                 os.remove(path)
-    print(f"{agree} of {len(every)} random nets agree with Keras {keras.__version__}; {unsettled} are not settled by float32")
-    sys.exit(agree + unsettled < len(every))
+
+
+def as_elsewhere(lines, folder):
+    """Lines about those that differ here and agree with another backend of Keras."""
+    left = {seed: text for (seed, _), (result, text) in random_verdicts.results(lines).items() if result == random_verdicts.DIFFERS}
+    for backend in ("tensorflow", "torch", "jax"):
+        if left and backend != keras.backend.backend():
+            command = [sys.executable, os.path.abspath(__file__), ",".join(map(str, left)), os.path.join(folder, backend), "alone"]
+            there = subprocess.run(command, env=dict(os.environ, KERAS_BACKEND=backend), stdout=subprocess.PIPE, text=True)
+            for (seed, _), (result, _) in random_verdicts.results(there.stdout.splitlines()).items():
+                if result == random_verdicts.AGREES:
+                    yield left.pop(seed).replace(f"\t{random_verdicts.DIFFERS}\t", f"\t{random_verdicts.BACKENDS}{backend}\t")
+
+
+def main(seeds, folder, *options):
+    os.makedirs(folder, exist_ok=True)
+    first, last = (int(n) for n in seeds.split("-")) if "-" in seeds else (0, 0)
+    every = [int(seed) for seed in seeds.split(",")] if "-" not in seeds else list(range(first, last + 1))
+    lines = []
+    for text in try_all(every, folder):
+        lines.append(text)
+        print(text, flush=True)
+    for text in as_elsewhere(lines, folder) if "alone" not in options else []:
+        lines.append(text)
+        print(text, flush=True)
+    return show(lines)
+
+
+def show(lines):
+    text, fine = random_verdicts.table(lines, keras.__version__)
+    print(text)
+    return 0 if fine else 1
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "table":
+        sys.exit(show([text for path in sys.argv[2:] for text in open(path)]))
     if len(sys.argv) > 2:
-        main(*sys.argv[1:3])
-    else:
-        with tempfile.TemporaryDirectory() as made:
-            main(sys.argv[1], made)
+        sys.exit(main(*sys.argv[1:]))
+    with tempfile.TemporaryDirectory() as made:
+        sys.exit(main(sys.argv[1], made))

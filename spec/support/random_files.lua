@@ -147,6 +147,9 @@ local function choice(kind, draw)
     end
     parameter = parameter + 1
   end
+  if options.min_value and options.min_value > (options.max_value or 1) then      -- TensorFlow and Torch clip to such a range differently
+    options.min_value, options.max_value = options.max_value or 1, options.min_value
+  end
   local modules = { [C.FLOW_CHOICE_INITIALIZER] = "initializers", [C.FLOW_CHOICE_REGULARIZER] = "regularizers",
                     [C.FLOW_CHOICE_CONSTRAINT] = "constraints" }
   return flow[modules[kind]][name](options)
@@ -194,7 +197,7 @@ end
 local IMAGE, SEQUENCE, VECTOR, VOLUME = { 6, 7, 3 }, { 5, 4 }, { 6 }, { 5, 6, 5, 3 }
 local IMAGES_ONLY = { Resizing = true, CenterCrop = true }
 local MERGING = { Add = 3, Subtract = 2, Multiply = 3, Average = 3, Maximum = 3, Minimum = 3, Concatenate = 3, Dot = 2,
-                  HashedCrossing = 3 }
+                  HashedCrossing = 2 }
 
 local RECURRENT = { SimpleRNN = 1, LSTM = 2, GRU = 1, ConvLSTM1D = 2, ConvLSTM2D = 2, ConvLSTM3D = 2 }      -- how many states each has
 local CONVOLUTIONS_OF_STEPS = { ConvLSTM1D = { 4, 5, 3 }, ConvLSTM2D = { 3, 5, 4, 2 }, ConvLSTM3D = { 2, 4, 3, 4, 2 } }

@@ -49,6 +49,53 @@ end
 
 local function listed(outputs) return flow.is_tensor(outputs) and { outputs } or outputs.shape and { outputs } or outputs end
 
+local add_some
+
+--- A model with the layer in it, and some layers after it: a graph of one or two inputs, or a stack; itself, or inside another model.
+--- Called once or twice. Gives the results of the calls.
+local function call_inside(net, layer, x)
+  local draw, shape = net.draw, { unpack(x.shape, 2) }
+  local trainable = draw.chance(0.8)
+  local function input() return flow.Input(shape, { dtype = x.dtype }) end
+  local function one_or_list(list) return #list == 1 and list[1] or list end
+  local inner, arguments
+  if draw.chance(0.2) then
+    local stack = { layers.Input(shape, { dtype = x.dtype }), layer }
+    if is_float(x) and draw.chance(0.5) then stack[3] = layers.Activation "tanh" end
+    inner, arguments = flow.Sequential(stack, { trainable = trainable }), function(y) return y end
+  else
+    local inside = { input() }
+    local made = listed(layer(inside[1]))
+    if draw.chance(0.25) then
+      inside[2] = input()
+      made[#made + 1] = is_float(x) and draw.chance(0.5) and layers.Add()(inside) or listed(layer(inside[2]))[1]
+    end
+    if is_float(made[1]) and draw.chance(0.4) then
+      local others = { root = net.root, draw = draw, tensors = { made[1] }, classes = net.classes, size = net.size }
+      others.depth = (net.depth or 0) + 1
+      made[1] = others.depth < 3 and add_some(others, made[1]) or made[1]
+    elseif is_float(made[1]) and draw.chance(0.5) then
+      made[1] = layers.Activation "tanh"(made[1])
+    end
+    inner = flow.Model { inputs = one_or_list(inside), outputs = one_or_list(made), trainable = trainable }
+    arguments = function(y) return inside[2] and { y, neighbour(net, y) } or y end
+  end
+  if draw.chance(0.2) then
+    local around = { input() }
+    local given = arguments(around[1])
+    if not given.shape then
+      around[2] = input()
+      given = { unpack(around) }
+    end
+    inner = flow.Model { inputs = one_or_list(around), outputs = one_or_list(listed(inner(given))) }
+  end
+  local results = listed(inner(arguments(x)))
+  if draw.chance(0.5) then
+    for _, y in ipairs(listed(inner(arguments(neighbour(net, x))))) do results[#results + 1] = y end
+  end
+  return results
+end
+
 --- The layer on x, in one of the ways that it can be called. Gives a list of tensors.
 local function call(net, class, layer, options, x)
   local draw = net.draw
@@ -81,18 +128,7 @@ local function call(net, class, layer, options, x)
     return listed(layer(x, call_options))
   end
   local kind = draw.integer(1, 6)
-  if kind == 1 and class ~= "Equalization" then      -- inside a model that is called once or twice; Keras cannot copy that layer
-    local shape = { unpack(x.shape, 2) }
-    local inside = flow.Input(shape, { dtype = x.dtype })
-    local made = listed(layer(inside))
-    if is_float(made[1]) and draw.chance(0.5) then made[1] = layers.Activation("tanh")(made[1]) end
-    local inner = flow.Model { inputs = inside, outputs = #made == 1 and made[1] or made, trainable = draw.chance(0.8) }
-    local results = listed(inner(x))
-    if draw.chance(0.5) then
-      for _, y in ipairs(listed(inner(neighbour(net, x)))) do results[#results + 1] = y end
-    end
-    return results
-  end
+  if kind == 1 and class ~= "Equalization" then return call_inside(net, layer, x) end      -- Keras cannot copy that layer
   if kind == 2 then      -- shared
     local results = listed(layer(x, call_options))
     for _, y in ipairs(listed(layer(neighbour(net, x), call_options))) do results[#results + 1] = y end
@@ -106,7 +142,10 @@ local function add(net, class, x)
   local draw = net.draw
   local ok, found = pcall(function()
     local layer, options = random_files.layer(class, draw, known_shape(net, x), x.dtype, true)
-    return call(net, class, layer, options, x)
+    local results = call(net, class, layer, options, x)
+    -- Not all options go with it.
+    if draw.chance(0.3) and layer.enable_lora and pcall(layer.enable_lora, layer, draw.integer(1, 3)) then net.root.lora = true end
+    return results
   end)
   if not ok then return false, found end
   for _, y in ipairs(found) do
@@ -117,9 +156,26 @@ local function add(net, class, x)
   return true, found[1]
 end
 
---- A layer of any class that takes x.
-local function add_some(net, x)
+-- Operations between layers: of floats, and of another tensor of the same shape.
+local OPERATIONS = {
+  function(x) return x * 2 + 0.5 end, function(x) return 1 - flow.abs(x) end, function(x) return flow.square(flow.tanh(x)) end,
+  function(x) return flow.softmax(x, -1) end, function(x) return flow.clip(x, -0.7, 0.9) end, function(x) return flow.flip(x, -1) end,
+  function(x) return x - flow.mean(x, -1, true) end, function(x) return x / (1 + flow.max(flow.abs(x), -1, true)) end,
+  function(x) return flow.concat({ x, flow.sigmoid(x) }, -1) end, function(x) return flow.gelu(x) end,
+  function(x, y) return x * y end, function(x, y) return flow.maximum(x, y) end, function(x, y) return flow.concat({ x, y }, -1) end,
+  function(x, y) return flow.where(flow.gt(x, 0), x, y) end, function(x, y) return x - 0.5 * y end,
+}
+
+--- A layer of any class that takes x, or an operation.
+function add_some(net, x)
   local draw = net.draw
+  if is_float(x) and draw.chance(0.1) then
+    local y = draw.pick(OPERATIONS)(x, neighbour(net, x))
+    if is_usable(net, y) then
+      net.tensors[#net.tensors + 1], net.classes[#net.classes + 1] = y, "operation"
+      return y
+    end
+  end
   for _ = 1, 40 do
     local class = draw.pick(random_files.class_names)
     local shape = random_files.shape_for(class, draw)
@@ -159,13 +215,31 @@ local function head(net, x, rows)
       x = layers.Flatten()(x)
     end
   end
-  return { output = layers.Dense(3, { activation = activation })(x), loss = loss, metrics = metrics, targets = y }
+  local dense = layers.Dense(3, { activation = activation })
+  local output = dense(x)
+  if draw.chance(0.08) then
+    dense:enable_lora(draw.integer(1, 3))
+    net.lora = true
+  end
+  return { output = output, loss = loss, metrics = metrics, targets = y }
+end
+
+--- Words, of which 0 is masked, as vectors: how sequences of different lengths come to layers.
+local function masked_steps(net, shape)
+  local draw = net.draw
+  net.size = shape[1]
+  net.inputs = {}
+  for i = 1, draw.pick { 1, 1, 2 } do net.inputs[i] = flow.Input({ draw.chance(0.5) and -1 or shape[1] }, { dtype = "int32" }) end
+  local embedding = layers.Embedding(8, shape[2], { mask_zero = true })
+  for i, input in ipairs(net.inputs) do net.tensors[i] = embedding(input) end
+  return net.tensors[1]
 end
 
 local function make_inputs(net, class)
   local draw = net.draw
   local shape, dtype = random_files.shape_for(class, draw), random_files.dtype_for(class, draw)
   local given = { unpack(shape) }
+  if dtype == "float32" and #shape == 2 and draw.chance(0.3) then return masked_steps(net, shape) end
   if dtype == "float32" and #shape > 1 and draw.chance(0.3) then
     net.size = draw.integer(4, 7)
     for axis = 1, #shape - 1 do
@@ -268,12 +342,14 @@ local function try(seed, attempt, class)
   local draw = random_files.drawing(seed * 64 + attempt)
   flow.set_random_seed(seed)
   local net = { draw = draw, tensors = {}, classes = {}, size = 5 }
+  net.root = net
   local rows = draw.integer(2, 4)
   local x = make_inputs(net, class)
   if is_float(x) then
     for _ = 1, draw.integer(0, 2) do
       local y = add_some(net, x)
-      if #y.shape == #x.shape then x = y end
+      -- Keras' layers that change pictures at random need three channels.
+      if #y.shape == #x.shape and (not is_random(class) or y.shape[#y.shape] == x.shape[#x.shape]) then x = y end
     end
   end
   local ok, y = add(net, class, x)
@@ -293,6 +369,7 @@ local function try(seed, attempt, class)
   end
   local model = connected(net.inputs, outputs)
   stir(model, seed)
+  local quantized = draw.chance(0.07) and not net.lora and pcall(model.quantize, model, "int8")
   local inputs = {}
   for i, input in ipairs(model.inputs) do inputs[i] = values_for(net, input, rows) end
   local predictions = listed(model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 }))
@@ -306,10 +383,11 @@ local function try(seed, attempt, class)
   model:compile { optimizer = optimizer, loss = one and losses[1] or losses, metrics = one and metrics[1] or metrics,
                   loss_weights = draw.chance(0.5) and (one and { weights[1] } or weights) or nil }
   return { model = model, inputs = inputs, targets = targets, class = class, optimizer = name, classes = net.classes,
-           trains = not is_random(class) }
+           trains = not is_random(class) and not quantized, lora = net.lora, quantized = quantized }
 end
 
---- A compiled model with inputs and targets: { model =, inputs =, targets =, class =, optimizer =, classes =, trains = }.
+--- A compiled model with inputs and targets: { model =, inputs =, targets =, class =, optimizer =, classes =, trains =, lora =,
+--- quantized = }.
 function random_nets.make(seed)
   local class = random_files.class_names[1 + seed % #random_files.class_names]
   local problem

@@ -1,0 +1,74 @@
+"""What becomes of a random model (random_nets.py): it agrees with Keras, float32 does not settle it, Keras cannot run it for a reason that
+is known, another backend of Keras does as flowlua does, or they differ. A table of these over any number of logs."""
+import re
+
+AGREES, UNSETTLED, DIFFERS = "agrees", "float32 does not settle it", "differs"
+CANNOT, BACKENDS = "Keras cannot: ", "backends of Keras disagree, ours is as with "
+
+# By backend, or None for all of them; what the problem says; what the model's config.json has; the reason, with its place in Keras 3.15.
+REASONS = [
+    ("torch", "Lanczos interpolation is not supported", "",
+     "Torch has no Lanczos filter (backend/torch/image.py)"),
+    ("torch", "Invalid dtype: object|Unsupported dtype.*str|can't convert np.ndarray of type numpy.(str|object)", "",
+     "Torch has no strings (backend/torch/core.py)"),
+    ("jax", "dtype=int64|Invalid dtype: object|JAX.*str", "HashedCrossing|StringLookup|TextVectorization|Hashing",
+     "JAX has neither strings nor int64 (backend/jax/core.py)"),
+    (None, "'equalization.*is part of a cycle", "Equalization",
+     "Equalization is lost from a graph that is copied (layers/preprocessing/image_preprocessing/equalization.py)"),
+    (None, "incompatible with the layer|shapes? ", '"RandomCrop"',
+     "RandomCrop tells the shape of training and gives pictures as they are (random_crop.py)"),
+    (None, "[Kk]eras: .*(incompatible|shape)", '"TextVectorization"',
+     "TextVectorization tells another shape than it gives (text_vectorization.py, compute_output_shape)"),
+    (None, "incompatible with the layer", '"EinsumDense"',
+     "EinsumDense tells the axes of an ellipsis in the reverse order (einsum_dense.py, compute_output_shape)"),
+    (None, "list index out of range|arity mismatch|Substructure|pytree|same structure", '"StackedRNNCells"',
+     "StackedRNNCells of unlike cells has states of another structure than a masked loop can hold (backend/*/rnn.py)"),
+    ("tensorflow", "does not yet support dilation rates", "Conv3DTranspose", "TensorFlow's CPU has no dilated Conv3DTranspose"),
+    (None, "exactly 2 tensors|list/tuple of 2 tensors", '"HashedCrossing"',
+     "HashedCrossing takes two tensors only (hashed_crossing.py, compute_output_shape)"),
+    (None, "loss is NaN or infinite, ours is not", '"OrthogonalRegularizer"',
+     "OrthogonalRegularizer of one row or column divides 0 by 0 (regularizers.py, num_pairs)"),
+]
+
+
+def verdict(problems, config, backend):
+    """One of the words above, with a reason where there is one."""
+    if not problems:
+        return AGREES
+    if any(UNSETTLED in problem for problem in problems):
+        return UNSETTLED
+    for where, said, has, reason in REASONS:
+        if where in (None, backend) and re.search(has, config) and re.search(said, "\n".join(problems)):
+            return CANNOT + reason
+    return DIFFERS
+
+
+def line(seed, backend, what, result, problems):
+    text = "; ".join(problems).replace("\n", " ").strip()
+    return "\t".join(filter(None, [f"seed {seed}", backend, what.replace("\t", " | "), result, text]))
+
+
+def results(lines):
+    """By (seed, backend): the verdict of the last line about it, and that line."""
+    found = {}
+    for text in lines:
+        parts = text.rstrip("\n").split("\t")
+        if parts[0].startswith("seed ") and len(parts) >= 4:
+            found[int(parts[0][5:]), parts[1]] = parts[3], text
+    return found
+
+
+def table(lines, version=""):
+    """The table as text, and whether nothing differs."""
+    found = results(lines)
+    counts = {}
+    for (_, backend), (result, _) in found.items():
+        counts.setdefault(result, {}).setdefault(backend, 0)
+        counts[result][backend] += 1
+    backends = sorted({backend for _, backend in found})
+    rows = [["", *backends, "all"]]
+    for result in sorted(counts, key=lambda text: ([AGREES, UNSETTLED].index(text) if text in (AGREES, UNSETTLED) else 3, text)):
+        rows.append([result, *(str(counts[result].get(backend, 0)) for backend in backends), str(sum(counts[result].values()))])
+    rows.append(["models", *(str(sum(1 for _, b in found if b == backend)) for backend in backends), str(len(found))])
+    text = "\n".join("  ".join([*(n.rjust(10) for n in row[1:]), row[0]]) for row in rows)
+    return f"Random models beside Keras {version}:\n{text}", DIFFERS not in counts
