@@ -50,12 +50,38 @@ describe("clip_by_norm", function()
   end)
 end)
 
+describe("roll", function()
+  local x = flow.arange(12):reshape { 3, 4 }
+  local function same(a, b) assert.same(a:totable(), b:totable()) end
+  local function whole(list) return flow.tensor(list, { dtype = "int32" }) end
+
+  it("takes shifts as tensors, also those of a trace, whose gradients roll back", function()
+    local expected = flow.roll(x, { 1, -2 }, { 1, 2 })
+    same(expected, flow.roll(x, whole { 1, -2 }, { 1, 2 }))
+    same(flow.roll(x, 5), flow.roll(x, whole(5)))
+    local rolled = flow.fn(function(a, shift) return flow.roll(a, shift, { 1, 2 }) end)
+    same(expected, rolled(x, whole { 1, -2 }))
+    same(flow.roll(x, { 0, 7 }, { 1, 2 }), rolled(x, whole { 0, 7 }))
+    same(flow.roll(x, 5), flow.fn(function(a, shift) return flow.roll(a, shift) end)(x, whole(5)))
+    same(x, flow.fn(function(a)
+      local shift = flow.random.randint({ 2 }, -9, 9)
+      return flow.roll(flow.roll(a, shift, { 1, 2 }), -shift, { 1, 2 })
+    end)(x))
+    local v, weights = flow.Variable(flow.ones { 3, 4 }), x:to "float32"
+    same(flow.roll(weights, { -1, 2 }, { 1, 2 }), flow.fn(function(shift)
+      local tape = flow.GradientTape()
+      return tape:gradient(tape:record(function() return (flow.roll(v, shift, { 1, 2 }) * weights):sum() end), v)
+    end)(whole { 1, -2 }))
+  end)
+end)
+
 describe("arguments of composed functions", function()
   local x = flow.ones { 2, 3 }
 
   it("that are no whole numbers are named", function()
     refuses("a shift is a whole number", function() ops.roll(x, "a") end)
     refuses("a shift is a whole number", function() ops.roll(x, 0.5, 1) end)
+    refuses("a shift is a whole number", function() ops.roll(x, flow.tensor { 0.5 }, 1) end)
     refuses("the length of h is a whole number", function() flow.rearrange(x, "(h a) b -> h a b", { h = "a" }) end)
     for _, count in ipairs { -5, 2.5, 1e300 } do
       refuses("num_segments is a whole number from 0", function() ops.segment_sum(flow.ones { 3 }, { 0, 1, 2 }, count) end)

@@ -146,21 +146,45 @@ local function roll(x, shift, axis)
   if first == 0 then return x end
   return ops.concat({ tools.part(x, axis, first + 1, n), tools.part(x, axis, 1, first) }, axis)
 end
+
+-- The same by a shift that has no value yet: each place says which element comes to it.
+local function roll_by(x, shift, axis)
+  local n = tools.length(x, axis, "roll")
+  if n == 0 then return x end
+  local from = tensor.arange(n, { dtype = "int64" }) - shift
+  return ops.take(x, ops.mod(from, n) + 1, axis)
+end
+
+-- Shifts as a list: numbers, and scalars of a trace. A tensor has one, or a list of them.
+local function shifts_of(shift)
+  if not native.is_tensor(shift) then return type(shift) == "table" and shift or { shift } end
+  local dims = tools.dims(shift)
+  if #dims > 1 or tools.is_float(shift) then raise("flow.roll: a shift is a whole number, got %s", errors.describe(shift)) end
+  local list = {}
+  if not tensor.is_symbolic(shift) then
+    list = shift:totable()
+    return type(list) == "table" and list or { list }
+  end
+  for i = 1, dims[1] or 1 do list[i] = #dims == 0 and shift or shift[i] end
+  return list
+end
 takes "x, shift, axis?"
 define(function(x, shift, axis)
   x = operand(x, "roll")
-  local shifts, axes = type(shift) == "table" and shift or { shift }, type(axis) == "table" and axis or { axis }
+  local shifts, axes = shifts_of(shift), type(axis) == "table" and axis or { axis }
   if #shifts == 0 then raise("flow.roll: shift is a whole number or a list of them, got %s", errors.describe(shift)) end
+  local one = roll
   for _, s in ipairs(shifts) do
-    if type(s) ~= "number" or s % 1 ~= 0 then raise("flow.roll: a shift is a whole number, got %s", errors.describe(s)) end
+    if native.is_tensor(s) then one = roll_by
+    elseif type(s) ~= "number" or s % 1 ~= 0 then raise("flow.roll: a shift is a whole number, got %s", errors.describe(s)) end
   end
   if axis == nil then
     local total = 0
     for _, s in ipairs(shifts) do total = total + s end
-    return ops.reshape_raw(roll(ops.flatten(x), total, 1), tools.dims(x))
+    return ops.reshape_raw(one(ops.flatten(x), total, 1), tools.dims(x))
   end
   for i = 1, math.max(#axes, #shifts) do
-    x = roll(x, shifts[#shifts == 1 and 1 or i], tools.axis(x, axes[#axes == 1 and 1 or i], "roll"))
+    x = one(x, shifts[#shifts == 1 and 1 or i], tools.axis(x, axes[#axes == 1 and 1 or i], "roll"))
   end
   return x
 end, "roll")
