@@ -63,9 +63,10 @@ function config.set_logical_devices(kind, count)
 end
 
 -- Names of the devices that are there, of one kind if that is given: "cpu:0", "gpu:0".
-function config.list_devices(kind) return devices.physical("flow.config.list_devices", kind) end
-function config.list_physical_devices(kind) return devices.physical("flow.config.list_physical_devices", kind) end
+local function named(list) return require "flow.classes.printed"(list) end
+function config.list_devices(kind) return named(devices.physical("flow.config.list_devices", kind)) end
+function config.list_physical_devices(kind) return named(devices.physical("flow.config.list_physical_devices", kind)) end
 -- The same as set_logical_devices has divided them: what strategies can use.
-function config.list_logical_devices(kind) return devices.list("flow.config.list_logical_devices", kind) end
+function config.list_logical_devices(kind) return named(devices.list("flow.config.list_logical_devices", kind)) end
 
 return config

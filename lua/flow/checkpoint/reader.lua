@@ -8,6 +8,7 @@ local signature = require "flow.signature"
 local files = require "flow.io"
 local checkpoint = require "flow.checkpoint.checkpoint"
 local directory = require "flow.checkpoint.directory"
+local printed = require "flow.classes.printed"
 
 local raise, takes = errors.raise, signature.takes
 local reader = {}
@@ -55,10 +56,10 @@ function Reader:has_tensor(name) return self._shapes[name] ~= nil end
 -- The shapes and the dtypes of all, by their names.
 function Reader:get_variable_to_shape_map()
   local result = {}
-  for name, shape in pairs(self._shapes) do result[name] = { unpack(shape) } end
-  return result
+  for name, shape in pairs(self._shapes) do result[name] = printed { unpack(shape) } end
+  return printed(result)
 end
-function Reader:get_variable_to_dtype_map() return map(self.path, function(file, name) return file:dtype(name) end) end
+function Reader:get_variable_to_dtype_map() return printed(map(self.path, function(file, name) return file:dtype(name) end)) end
 
 -- A tensor by its name.
 takes "tensor_name: string"
@@ -70,8 +71,8 @@ end
 -- A list of { name, shape } of all tensors, sorted by their names.
 function reader.list_variables(path)
   local shapes, list = reader.load_checkpoint(path)._shapes, {}
-  for i, name in ipairs(require("flow.names").sorted(shapes)) do list[i] = { name, shapes[name] } end
-  return list
+  for i, name in ipairs(require("flow.names").sorted(shapes)) do list[i] = printed { name, printed(shapes[name]) } end
+  return printed(list)
 end
 
 -- A tensor of a checkpoint by its name.
