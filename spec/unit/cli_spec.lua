@@ -105,6 +105,7 @@ describe("flowlua", function()
   end)
 
   it("doctor reports and tests itself", function()
+    assert.equal('flowlua: doctor takes no arguments, got "x"; flowlua doctor --help shows what there is\n', (run(program .. " doctor x")))
     local output, code = run(program .. " doctor")
     assert.equal(0, code)
     for _, word in ipairs { "flowlua", "library", "LuaJIT", "kernels", "threads", "devices      cpu:0", "a matrix product is right" } do
@@ -144,6 +145,13 @@ describe("the prompt", function()
     assert.is_nil(chunk)
     assert.is_false(more)
     assert.equal(3, repl.compile("1 + 2")())
+    local shown_by = { ["return 1, nil"] = "1\tnil", ["local a = 2 return a"] = "2", ["local b = 2 return b;"] = "", ["b = 3"] = "" }
+    for text, shown in pairs(shown_by) do
+      local lines = {}
+      local of_text, prints = repl.compile(text)
+      assert.is_true(repl.evaluate(of_text, prints, function(line) lines[#lines + 1] = line end))
+      assert.equal(shown, table.concat(lines), text)
+    end
     for _, begun in ipairs { "1 +", "{ 1,", "{", "function()", "not", '"a" ..', "flow.ones { 2 } *" } do
       chunk, more = repl.compile(begun)
       assert.is_nil(chunk)

@@ -37,7 +37,10 @@ local function may_miscompile()
 end
 
 return function(_, arguments)
-  require "flow.cli.options"("doctor", USAGE, {}, arguments or {})
+  local options = require "flow.cli.options"("doctor", USAGE, {}, arguments or {})
+  if options[1] then
+    require("flow.errors").raise("doctor takes no arguments, got %q; flowlua doctor --help shows what there is", options[1])
+  end
   local lines = {}
   local function say(name, value) lines[#lines + 1] = ("%-12s %s"):format(name, value) end
   say("flowlua", flow.version)
