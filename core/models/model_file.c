@@ -10,6 +10,7 @@
 
 #include "graph/variable.h"
 #include "base/float_state.h"
+#include "models/quantized_files.h"
 #include "models/wrappers.h"
 #include "train/loss_scale.h"
 
@@ -20,7 +21,8 @@ static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
 
 /* Called for each object with its own variables; name: the note beside them. */
-typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
+typedef flow_status (*visitor)(void *state, const flow_model_part *part, const char *path, const char *name,
+                               flow_variable *const *variables, int count);
 
 /* A walk: the path of the part that it is at, which grows and shrinks with the depth, so that no level needs a buffer of
  * its own. */
@@ -45,7 +47,8 @@ static flow_status visit_groups(walker *w, const flow_model_part *part, int leng
   for (int i = 0; (count = flow_layer_group(part->layer, i, &group, &name, &first)) >= 0; i++) {
     if (!extend(w, length, "%s%s", length ? "/" : "", group))
       return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" has more than %d bytes", part->name, MOST_PATH);
-    FLOW_TRY(w->visit(w->state, w->path, part->layer ? name : part->name, part->layer ? part->layer->variables + first : NULL, count));
+    FLOW_TRY(
+        w->visit(w->state, part, w->path, part->layer ? name : part->name, part->layer ? part->layer->variables + first : NULL, count));
   }
   return FLOW_OK;
 }
@@ -178,17 +181,21 @@ static int find_variable(const flow_tensor_file *file, const char *path, int ind
 }
 
 /* A visitor: each group must have exactly the variables of the object, so that a file of a smaller or larger model is refused. */
-static flow_status read_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+static flow_status read_variables(void *state, const flow_model_part *part, const char *path, const char *name,
+                                  flow_variable *const *variables, int count)
 {
   flow_tensor_file *file = state;
+  int first = count > 0 ? find_variable(file, path, 0) : -1, scales = find_variable(file, path, count);
+  int in_bytes = part->layer && first >= 0 && scales >= 0 && flow_quantized_kernel(file, first);
   for (int i = 0; i < count; i++) {
     int index = find_variable(file, path, i);
     if (index < 0)
       return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has %d (%s)", file->path, name, count, i, path);
     FLOW_TRY(check_shape(file, index, variables[i]));
-    FLOW_TRY(read_variable(file, index, variables[i]));
+    if (i == 0 && in_bytes) FLOW_TRY(flow_quantized_read(file, index, scales, part->layer, variables[i], (flow_json *)part->entry));
+    else FLOW_TRY(read_variable(file, index, variables[i]));
   }
-  if (find_variable(file, path, count) >= 0)
+  if (find_variable(file, path, count + in_bytes) >= 0)
     return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has more (%s)", file->path, name, count, path);
   return FLOW_OK;
 }
@@ -250,6 +257,7 @@ static flow_status read_texts(flow_model *model, const char *path)
     if (status == FLOW_CORRUPT_DATA) flow_fail_prefix(status, "%s: config.json: ", path);
     else if (status == FLOW_OK && !flow_json_is(model->description, FLOW_JSON_OBJECT))
       status = flow_fail(FLOW_CORRUPT_DATA, "%s: config.json is not a JSON object", path);
+    if (status == FLOW_OK && (status = flow_quantized_description(model->description)) != FLOW_OK) flow_fail_prefix(status, "%s: ", path);
   }
   if (status == FLOW_OK) status = flow_archive_text(archive, "metadata.json", &text, &bytes);
   if (status == FLOW_OK && !(model->metadata = flow_duplicate_text(text))) status = FLOW_OUT_OF_MEMORY;
@@ -314,8 +322,10 @@ static flow_status add_storage(flow_tensor_writer *writer, const char *path, int
 }
 
 /* A visitor: the group, Keras' note of the object's name, and the variables, which are counted from 0. */
-static flow_status add_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+static flow_status add_variables(void *state, const flow_model_part *part, const char *path, const char *name,
+                                 flow_variable *const *variables, int count)
 {
+  (void)part;
   FLOW_TRY(flow_tensor_writer_group(state, path));
   FLOW_TRY(flow_tensor_writer_note(state, path, "name", name));
   for (int i = 0; i < count; i++) FLOW_TRY(add_storage(state, path, i, variables[i]));

@@ -3,6 +3,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local json = require "flow.json"
+local native = require "flow.ffi"
 
 local golden = json.decode(flow.io.read_file "spec/golden/quantized.json")
 local ids = flow.tensor({ { 0, 1, 2, 3, 4 }, { 5, 6, 7, 8, 9 } }, { dtype = "int32" })
@@ -38,6 +39,17 @@ describe("quantize \"int8\"", function()
     model:save_weights(folder .. "/w.weights.h5")
     weights:load_weights(folder .. "/w.weights.h5")      -- floats: the nearest that bytes can say
     assert.is_true(difference(weights, golden.floats) < 0.1)
+  end)
+
+  it("is read from Keras' files by models without Lua, which write them as flowlua does", function()
+    local path = support.folder() .. "/again.keras"
+    assert.is_true(difference(flow.models.shared "spec/golden/quantized.keras", golden.int8) < 1e-5)
+    local model = native.out "flow_model"
+    native.check(native.C.flow_model_load(native.context, "spec/golden/quantized.keras", model))
+    native.check(native.C.flow_model_save(model[0], path))
+    native.C.flow_model_release(model[0])
+    assert.is_true(difference(flow.models.shared(path), golden.int8) < 1e-5)
+    assert.is_true(difference(flow.load_model(path), golden.int8) < 1e-5)
   end)
 
   it("of one layer, without data", function()

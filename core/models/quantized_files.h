@@ -1,0 +1,20 @@
+/* quantized_files.h: files of models that Keras has quantized to int8: entries of layers with a QuantizedDTypePolicy, and groups that begin
+ * with a kernel in bytes and end with its scales (lua/flow/saving/bytes.lua reads the same). Layers here keep floats, the ones that the
+ * bytes stand for, of which they make the same bytes (core/layers/quantization.h). */
+#ifndef FLOW_MODELS_QUANTIZED_FILES_H
+#define FLOW_MODELS_QUANTIZED_FILES_H
+
+#include "io/tensor_file.h"
+#include "layers/layer.h"
+
+/* Makes each such entry of a description that of a layer in floats with a record of how it is quantized, as flowlua writes them.
+ * FLOW_UNSUPPORTED: it is quantized in another way. */
+flow_status flow_quantized_description(flow_json *description);
+/* Whether the file's tensor `kernel` holds bytes. */
+int flow_quantized_kernel(const flow_tensor_file *file, int kernel);
+/* Writes the floats that tensor `kernel` with the scales of tensor `scale` stands for into the variable, and quantizes the layer; entry: of
+ * the layer in the description, which says so from then on. */
+flow_status flow_quantized_read(flow_tensor_file *file, int kernel, int scale, flow_layer *layer, flow_variable *variable,
+                                flow_json *entry);
+
+#endif
