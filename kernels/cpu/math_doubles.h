@@ -1,8 +1,8 @@
 /* math_doubles.h: elementary functions of vectors of doubles. They have the structure of those of floats in math.h: no lane branches; what
  * holds for special arguments alone is selected at the end.
  *
- * exp and log are within 1, expm1, log1p, sigmoid, softplus, sin and cos within 2, tanh 2.5 and silu 3 units in the last place,
- * denormal arguments and results included; NaN stays NaN (spec/c/test_double_functions.c). */
+ * exp, log and arctan are within 1, expm1, log1p, sigmoid, softplus, sin and cos within 2, tanh 2.5, tan and silu 3 units in the last
+ * place, denormal arguments and results included; NaN stays NaN (spec/c/test_double_functions.c). */
 #ifndef FLOW_CPU_MATH_DOUBLES_H
 #define FLOW_CPU_MATH_DOUBLES_H
 
@@ -158,6 +158,15 @@ ALWAYS_INLINE vd vd_silu(vd x)
   return x * vd_sigmoid(x);
 }
 
+/* Sine and cosine of an angle of which `turn`, in its lowest bits, is the number of quarters of a turn and sin_r and cos_r are those of the
+ * rest: if the number is odd, they are exchanged; its bit 1 is the sign of the sine, bit 1 of the next number that of the cosine. */
+ALWAYS_INLINE void vd_turned(vq turn, vd sin_r, vd cos_r, vd *sine, vd *cosine)
+{
+  vq odd = vq_set(0) - (turn & vq_set(1)), sign = vq_set((uint64_t)1 << 63);
+  *sine = (vd)((vq)vd_select(odd, cos_r, sin_r) ^ (turn << 62 & sign));
+  *cosine = (vd)((vq)vd_select(odd, sin_r, cos_r) ^ ((turn + vq_set(1)) << 62 & sign));
+}
+
 /* Sine and cosine of angles up to VD_ANGLES by their size: the angle less n quarters of a turn, pi/2 in three pieces of which the first
  * two, times n, are exact; polynomials of FreeBSD's k_sin.c and k_cos.c. */
 #define VD_ANGLES 1e6
@@ -178,27 +187,64 @@ ALWAYS_INLINE void vd_sine_cosine(vd x, vd *sine, vd *cosine)
   q = q * z + vd_set(-1.38888888888741095749e-03);
   q = q * z + vd_set(4.16666666666666019037e-02);
   vd half = vd_set(0.5) * z, near = vd_set(1) - half;
-  vd sin_r = r + r * z * p, cos_r = near + (((vd_set(1) - near) - half) + z * z * q);
-  /* As in vd_sin_cos of functions.h: the lowest bits of the sum are the number of quarters. */
-  vq turn = (vq)shifted, odd = vq_set(0) - (turn & vq_set(1)), sign = vq_set((uint64_t)1 << 63);
-  *sine = (vd)((vq)vd_select(odd, cos_r, sin_r) ^ (turn << 62 & sign));
-  *cosine = (vd)((vq)vd_select(odd, sin_r, cos_r) ^ ((turn + vq_set(1)) << 62 & sign));
+  vd_turned((vq)shifted, r + r * z * p, near + (((vd_set(1) - near) - half) + z * z * q), sine, cosine);
 }
 
-/* Lanes with a larger angle, or one that is not a number, by libm: a neighbour changes nothing. */
-#define VD_ANGLE(name, sine_or_cosine, keep_zero)                                           \
-  static inline vd vd_##name(vd x)                                                          \
-  {                                                                                         \
-    vd sine, cosine;                                                                        \
-    vd_sine_cosine(x, &sine, &cosine);                                                      \
-    vd y = keep_zero ? vd_select((vq)(x == vd_set(0)), x, sine_or_cosine) : sine_or_cosine; \
-    for (int i = 0; i < VL / 2; i++) {                                                      \
-      if (!(fabs(x[i]) <= VD_ANGLES)) y[i] = name(x[i]);                                    \
-    }                                                                                       \
-    return y;                                                                               \
+/* Whether every lane is all ones: what a comparison gave. */
+ALWAYS_INLINE int vq_all(vq mask)
+{
+  return vi_differs((vi)mask, -1) == 0;
+}
+
+/* Lanes with a larger angle, or one that is not a number, by libm: a neighbour changes nothing. result keeps -0, if the function does. */
+#define VD_ANGLE(name, result)                      \
+  static inline vd vd_##name(vd x)                  \
+  {                                                 \
+    vd sine, cosine;                                \
+    vq near = (vq)(vd_abs(x) <= vd_set(VD_ANGLES)); \
+    vd_sine_cosine(x, &sine, &cosine);              \
+    vd y = result;                                  \
+    if (vq_all(near)) return y;                     \
+    for (int i = 0; i < VL / 2; i++)                \
+      if (!near[i]) y[i] = name(x[i]);              \
+    return y;                                       \
   }
-VD_ANGLE(sin, sine, 1)
-VD_ANGLE(cos, cosine, 0)
+VD_ANGLE(sin, vd_select((vq)(x == vd_set(0)), x, sine))
+VD_ANGLE(cos, cosine)
+VD_ANGLE(tan, vd_select((vq)(x == vd_set(0)), x, sine / cosine))
+
+/* The inverse tangent as FreeBSD's s_atan.c has it: |x| is within 7/16 of 0, or of the tangent t of 1/2, pi/4, 3/2 or a right angle, and
+ * atan |x| = atan t + atan r with r = (|x| - t) / (1 + t |x|), -1 / |x| of the last; a polynomial of r. */
+ALWAYS_INLINE vd vd_arctan(vd x)
+{
+  const vd one = vd_set(1);
+  vd a = vd_abs(x), above = a, below = one, high = vd_set(0), low = vd_set(0);
+#define VD_RANGE(least, numerator, denominator, high_part, low_part) \
+  do {                                                               \
+    vq within = (vq)(a >= vd_set(least));                            \
+    above = vd_select(within, numerator, above);                     \
+    below = vd_select(within, denominator, below);                   \
+    high = vd_select(within, vd_set(high_part), high);               \
+    low = vd_select(within, vd_set(low_part), low);                  \
+  } while (0)
+  VD_RANGE(0.4375, a + a - one, vd_set(2) + a, 4.63647609000806093515e-01, 2.26987774529616870924e-17);
+  VD_RANGE(0.6875, a - one, a + one, 7.85398163397448278999e-01, 3.06161699786838301793e-17);
+  VD_RANGE(1.1875, a - vd_set(1.5), one + vd_set(1.5) * a, 9.82793723247329054082e-01, 1.39033110312309984516e-17);
+  VD_RANGE(2.4375, -one, a, 1.57079632679489655800e+00, 6.12323399573676603587e-17);
+#undef VD_RANGE
+  vd r = above / below, z = r * r, w = z * z;
+  vd even = vd_set(1.62858201153657823623e-02), odd = vd_set(-3.65315727442169155270e-02);
+  even = even * w + vd_set(4.97687799461593236017e-02);
+  even = even * w + vd_set(6.66107313738753120669e-02);
+  even = even * w + vd_set(9.09088713343650656196e-02);
+  even = even * w + vd_set(1.42857142725034663711e-01);
+  even = even * w + vd_set(3.33333333333329318027e-01);
+  odd = odd * w + vd_set(-5.83357013379057348645e-02);
+  odd = odd * w + vd_set(-7.69187620504482999495e-02);
+  odd = odd * w + vd_set(-1.11111104054623557880e-01);
+  odd = odd * w + vd_set(-1.99999999998764832476e-01);
+  return vd_copysign(high - ((r * (z * even + w * odd) - low) - r), x);
+}
 
 /* As vf_gelu_tanh. */
 ALWAYS_INLINE vd vd_gelu_tanh(vd x)

@@ -42,6 +42,8 @@ static const function functions[] = {
   { FLOW_OP_silu, silu, 3, 700 },
   { FLOW_OP_sin, sinl, 2, 1e6 },
   { FLOW_OP_cos, cosl, 2, 1e6 },
+  { FLOW_OP_tan, tanl, 3, 1e6 },
+  { FLOW_OP_arctan, atanl, 1, INFINITY },
 };
 
 /* All exponents and signs with NaN and infinities; numbers near 0; those where exp is a double; what is special to one function. */

@@ -223,7 +223,7 @@ const flow_kernel FLOW_KERNELS(qr)[] = { { .variant = "reflections", .cost = qr_
 
 /* ---- eigenvalues and singular values ------------------------------------------------------------------------------------------ */
 
-/* Up to so many rows rotations are as fast. */
+/* A matrix of at most this many rows is diagonalized by rotations alone: for so few they take no longer than its tridiagonal form. */
 enum { FEW_ROWS = 6 };
 
 static double eigh_cost(const flow_call *call)

@@ -59,19 +59,17 @@
 
 /* An op with functions of whole vectors. They also compute the last, partial vector, with zeros in the lanes beyond the end, so that an
  * element has the same bits wherever it is in a block. */
-#define VECTORS_OF_FLOATS(name)                                                                         \
-  static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
-  {                                                                                                     \
-    (void)b;                                                                                            \
-    (void)c;                                                                                            \
-    const float *a = a_;                                                                                \
-    float *out = out_;                                                                                  \
-    int64_t i = 0;                                                                                      \
-    for (; i + VL <= n; i += VL) vf_store(out + i, vf_##name(vf_load(a + i)));                          \
-    if (i < n) vf_store_part(out + i, vf_##name(vf_load_part(a + i, (int)(n - i))), (int)(n - i));      \
-  }
-#define VECTORS_OF_BOTH(name)                                                                            \
-  VECTORS_OF_FLOATS(name)                                                                                \
+#define VECTORS(name)                                                                                    \
+  static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n)  \
+  {                                                                                                      \
+    (void)b;                                                                                             \
+    (void)c;                                                                                             \
+    const float *a = a_;                                                                                 \
+    float *out = out_;                                                                                   \
+    int64_t i = 0;                                                                                       \
+    for (; i + VL <= n; i += VL) vf_store(out + i, vf_##name(vf_load(a + i)));                           \
+    if (i < n) vf_store_part(out + i, vf_##name(vf_load_part(a + i, (int)(n - i))), (int)(n - i));       \
+  }                                                                                                      \
   static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
   {                                                                                                      \
     (void)b;                                                                                             \
@@ -87,31 +85,21 @@
       memcpy(out + i, &rest, (size_t)(n - i) * sizeof *a);                                               \
     }                                                                                                    \
   }
-/* Doubles one by one. */
-#define VECTORS_AND_DOUBLES(name, double_function)                                                       \
-  VECTORS_OF_FLOATS(name)                                                                                \
-  static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n) \
-  {                                                                                                      \
-    (void)b;                                                                                             \
-    (void)c;                                                                                             \
-    const double *a = a_;                                                                                \
-    double *out = out_;                                                                                  \
-    for (int64_t i = 0; i < n; i++) out[i] = double_function(a[i]);                                      \
-  }
-VECTORS_OF_BOTH(exp)
-VECTORS_OF_BOTH(expm1)
-VECTORS_OF_BOTH(log)
-VECTORS_OF_BOTH(log1p)
-VECTORS_OF_BOTH(tanh)
-VECTORS_OF_BOTH(sigmoid)
-VECTORS_OF_BOTH(softplus)
-VECTORS_OF_BOTH(sin)
-VECTORS_OF_BOTH(cos)
-VECTORS_OF_BOTH(gelu_tanh)
-VECTORS_OF_BOTH(silu)
-VECTORS_AND_DOUBLES(tan, tan)
-VECTORS_AND_DOUBLES(erf, erf)
-VECTORS_AND_DOUBLES(gelu, double_gelu)
+VECTORS(exp)
+VECTORS(expm1)
+VECTORS(log)
+VECTORS(log1p)
+VECTORS(tanh)
+VECTORS(sigmoid)
+VECTORS(softplus)
+VECTORS(sin)
+VECTORS(cos)
+VECTORS(tan)
+VECTORS(arctan)
+VECTORS(erf)
+VECTORS(gelu)
+VECTORS(gelu_tanh)
+VECTORS(silu)
 
 /* Two operands. */
 #define VECTORS_OF_2(name, vector_function)                                                                            \

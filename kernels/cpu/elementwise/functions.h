@@ -124,36 +124,30 @@ ALWAYS_INLINE vf vf_softplus(vf x)
   return vf_relu(x) + (log_of_normal(u, vi_set(0)) + (e - (u - one)) * (one - e * vf_set(0.5f)));
 }
 
-/* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double: the angle less whole quarters of a turn, pi/2 in two pieces
- * of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and k_cosf.c. Adding 1.5 * 2^52 rounds to a whole
- * number, which is then in the lowest bits. */
+/* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double, with as many terms as a float needs: the angle less whole
+ * quarters of a turn, pi/2 in two pieces of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and
+ * k_cosf.c. */
 #define ANGLES 1e6f
 
-ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
+ALWAYS_INLINE void vd_sine_cosine_of_floats(vd x, vd *sine, vd *cosine)
 {
-#define V(number) ((number) - (vd){ 0 })
-  vd shifted = x * V(6.36619772367581382433e-01) + V(0x1.8p52), quarters = shifted - V(0x1.8p52);
-  vd r = (x - quarters * V(1.57079631090164184570e+00)) - quarters * V(1.58932547735281966916e-08), z = r * r, w = z * z, s = z * r;
-  vd sin_r = (r + s * (V(-0x15555554cbac77.0p-55) + z * V(0x111110896efbb2.0p-59))) +
-             s * w * (V(-0x1a00f9e2cae774.0p-65) + z * V(0x16cd878c3b46a7.0p-71));
-  vd cos_r = ((V(1) + z * V(-0x1ffffffd0c5e81.0p-54)) + w * V(0x155553e1053a42.0p-57)) +
-             w * z * (V(-0x16c087e80f1e27.0p-62) + z * V(0x199342e0ee5069.0p-68));
-  /* The lowest bits of `turn` are the number of quarters: if it is odd, sine and cosine are exchanged; its bit 1 is the sign of the sine,
-   * bit 1 of the next number that of the cosine. */
-  vq turn = (vq)shifted, odd = (vq) - (turn & 1), sign = (vq){ 0 } + ((uint64_t)1 << 63);
-  *sine = (vd)((((vq)cos_r & odd) | ((vq)sin_r & ~odd)) ^ (turn << 62 & sign));
-  *cosine = (vd)((((vq)sin_r & odd) | ((vq)cos_r & ~odd)) ^ ((turn + 1) << 62 & sign));
-#undef V
+  vd shifted = x * vd_set(6.36619772367581382433e-01) + vd_set(VD_MAGIC), n = shifted - vd_set(VD_MAGIC);
+  vd r = (x - n * vd_set(1.57079631090164184570e+00)) - n * vd_set(1.58932547735281966916e-08), z = r * r, w = z * z, s = z * r;
+  vd sin_r = (r + s * (vd_set(-0x15555554cbac77.0p-55) + z * vd_set(0x111110896efbb2.0p-59))) +
+             s * w * (vd_set(-0x1a00f9e2cae774.0p-65) + z * vd_set(0x16cd878c3b46a7.0p-71));
+  vd cos_r = ((vd_set(1) + z * vd_set(-0x1ffffffd0c5e81.0p-54)) + w * vd_set(0x155553e1053a42.0p-57)) +
+             w * z * (vd_set(-0x16c087e80f1e27.0p-62) + z * vd_set(0x199342e0ee5069.0p-68));
+  vd_turned((vq)shifted, sin_r, cos_r, sine, cosine);
 }
 
 /* Lanes with a larger angle, or one that is not a number, by libm: a neighbour changes nothing. -0 keeps its sign. */
 #define ANGLE(name, result)                                     \
   static vf vf_##name(vf x)                                     \
   {                                                             \
-    vd s, c, low, high;                                         \
-    vd_sin_cos(vd_low(x), &s, &c);                              \
+    vd sine, cosine, low, high;                                 \
+    vd_sine_cosine_of_floats(vd_low(x), &sine, &cosine);        \
     low = result;                                               \
-    vd_sin_cos(vd_high(x), &s, &c);                             \
+    vd_sine_cosine_of_floats(vd_high(x), &sine, &cosine);       \
     high = result;                                              \
     vf y = vf_narrow(low, high);                                \
     uint32_t far = vi_differs(vf_abs(x) <= vf_set(ANGLES), -1); \
@@ -163,11 +157,43 @@ ALWAYS_INLINE void vd_sin_cos(vd x, vd *sine, vd *cosine)
     }                                                           \
     return y;                                                   \
   }
-ANGLE(sin, s)
-ANGLE(cos, c)
-ANGLE(tan, s / c)
+ANGLE(sin, sine)
+ANGLE(cos, cosine)
+ANGLE(tan, sine / cosine)
 
-/* The same for doubles by libm's functions, where math_doubles.h has none. */
+/* The inverse tangent, as vd_arctan, with the polynomial of FreeBSD's s_atanf.c. Within 1 unit in the last place. */
+ALWAYS_INLINE vf vf_arctan(vf x)
+{
+  const vf one = vf_set(1.0f);
+  vf a = vf_abs(x), above = a, below = one, high = vf_set(0.0f), low = vf_set(0.0f);
+#define VF_RANGE(least, numerator, denominator, high_part, low_part) \
+  do {                                                               \
+    vi within = a >= vf_set(least);                                  \
+    above = vf_select(within, numerator, above);                     \
+    below = vf_select(within, denominator, below);                   \
+    high = vf_select(within, vf_set(high_part), high);               \
+    low = vf_select(within, vf_set(low_part), low);                  \
+  } while (0)
+  VF_RANGE(0.4375f, a + a - one, vf_set(2.0f) + a, 4.6364760399e-01f, 5.0121582440e-09f);
+  VF_RANGE(0.6875f, a - one, a + one, 7.8539812565e-01f, 3.7748947079e-08f);
+  VF_RANGE(1.1875f, a - vf_set(1.5f), one + vf_set(1.5f) * a, 9.8279368877e-01f, 3.4473217170e-08f);
+  VF_RANGE(2.4375f, -one, a, 1.5707962513e+00f, 7.5497894159e-08f);
+#undef VF_RANGE
+  vf r = above / below, z = r * r, w = z * z;
+  vf even = vf_set(6.1687607318e-02f) * w + vf_set(1.4253635705e-01f), odd = vf_set(-1.0648017377e-01f) * w + vf_set(-1.9999158382e-01f);
+  even = even * w + vf_set(3.3333328366e-01f);
+  return vf_copysign(high - ((r * (z * even + w * odd) - low) - r), x);
+}
+
+/* The same for doubles by libm's functions, where math_doubles.h has none; LANES makes such a function one of vectors. */
+#define LANES(name, function)                               \
+  static vd vd_##name(vd x)                                 \
+  {                                                         \
+    for (int i = 0; i < VL / 2; i++) x[i] = function(x[i]); \
+    return x;                                               \
+  }
+LANES(erf, erf)
+
 static double double_sigmoid(double x)
 {
   return 1 / (1 + exp(-x));
@@ -181,6 +207,7 @@ static double double_gelu(double x)
 {
   return x * (1 + erf(x * M_SQRT1_2)) / 2;
 }
+LANES(gelu, double_gelu)
 static double double_gelu_gradient(double g, double x)
 {
   double near = double_near(x);
