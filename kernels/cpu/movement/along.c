@@ -1,8 +1,8 @@
 /* along.c: ops along one axis of {outer, n, inner}: argsort, cumsum, take_along and the gradient of that. One variant of each, plain C: a
  * line of n elements, `inner` apart, is read into registers of one kind, worked on and written.
  *
- * argsort: keys whose order as unsigned numbers is that of the elements, those of 32 bits by radix sort, others by bottom-up merge sort;
- * both are stable. Where only the first of a line are asked for, those of 32 bits are selected. cumsum: floats are added in double, so that
+ * argsort: keys whose order as unsigned numbers is that of the elements, of 32 or 64 bits, by a radix sort, which is stable. Where only
+ * the first of a line are asked for, those of 32 bits are selected. cumsum: floats are added in double, so that
  * each sum is rounded once. */
 #include <math.h>
 #include "axis_lines.h"
@@ -29,14 +29,27 @@ static const char *line_of(const flow_operand *x, const flow_axis_lines *l, int6
  * line are wanted; 0: all). Equal elements keep their order, in reverse too, since a key that is turned round orders the same positions;
  * NaN counts as larger than infinity. */
 
-/* What the merge sort moves: 16 bytes for an element, so that a comparison reads one cache line and no element is read twice. */
+/* What is sorted by keys of 64 bits. Keys of 32 are the upper half of a word, above their element's position. */
 typedef struct sorted { uint64_t key; int64_t position; } sorted;
 
-/* Two lines of `sorted`, between which the merge sort goes to and fro. The radix sort's words are half as large; the rest is where it
- * keeps its counts. */
+/* Up to SHORT_LINE elements insertion is faster than counting digits. From LONG_LINE on, digits of 11 bits read less memory than those of
+ * 8; below, clearing and adding up 2048 counts each would take longer than the passes that are saved. */
+enum { SHORT_LINE = 40, LONG_LINE = 8192 };
+
+/* Floats of 16 and 32 bits and integers of up to 32 have keys of 32 bits; a position must fit in the other half of the word. */
+static int has_short_keys(int dtype, int64_t n)
+{
+  return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX;
+}
+
+/* Two lines of words or of `sorted`, between which the sort goes to and fro, and after them its counts. */
 static size_t argsort_scratch(const flow_call *call)
 {
-  return 2 * (size_t)lines_along(call, &call->inputs[0]).n * sizeof(sorted);
+  int64_t n = lines_along(call, &call->inputs[0]).n;
+  int has_short = has_short_keys(call->inputs[0].dtype, n);
+  size_t digits = n <= SHORT_LINE ? 0 : n < LONG_LINE ? 4 << 8 : 3 << 11; /* of 32 bits: how many, times their values */
+  if (has_short) return 2 * (size_t)n * sizeof(uint64_t) + digits * sizeof(uint32_t);
+  return 2 * (size_t)n * sizeof(sorted) + 2 * digits * sizeof(int64_t);
 }
 
 /* 8 operations for each comparison of an n log n sort, on one thread: the op has no parts. */
@@ -59,48 +72,68 @@ static uint64_t key_of_double(double x)
 
 /* An unsigned number that orders as the element does: int64 with its sign bit turned round, all else by way of double, which holds the
  * other dtypes exactly. */
-static uint64_t key_of(int dtype, const char *at)
+ALWAYS_INLINE uint64_t key_of(int dtype, const char *at)
 {
   int64_t integer;
   double value;
-  if (dtype != FLOW_INT64) {
-    flow_convert_to_double(dtype, at, 1, &value, 1);
-    return key_of_double(value);
+  if (dtype == FLOW_INT64) {
+    memcpy(&integer, at, sizeof integer);
+    return (uint64_t)integer ^ UINT64_C(1) << 63;
   }
-  memcpy(&integer, at, sizeof integer);
-  return (uint64_t)integer ^ UINT64_C(1) << 63;
+  if (dtype == FLOW_FLOAT64) memcpy(&value, at, sizeof value);
+  else flow_convert_to_double(dtype, at, 1, &value, 1);
+  return key_of_double(value);
 }
 
-/* Runs of `run` elements, each in order, become runs twice as long. */
-static void merge_runs(const sorted *from, sorted *to, int64_t n, int64_t run)
-{
-  for (int64_t begin = 0; begin < n; begin += 2 * run) {
-    int64_t middle = begin + run < n ? begin + run : n, end = middle + run < n ? middle + run : n;
-    for (int64_t a = begin, b = middle, k = begin; k < end; k++)
-      to[k] = a < middle && (b == end || from[a].key <= from[b].key) ? from[a++] : from[b++];
+/* Defines name(a, b, counts, n): n elements of a, in order of their keys, in a or in b, which is as large; digit by digit, the lowest
+ * first, of which one that all keys share is left out. counts: room for the counts of type COUNT, as argsort_scratch has it. */
+#define RADIX_SORT(name, ELEMENT, KEY, KEY_BITS, COUNT)                                                    \
+  ALWAYS_INLINE const ELEMENT *name##_by(ELEMENT *a, ELEMENT *b, COUNT *counts, int64_t n, const int bits) \
+  {                                                                                                        \
+    enum { MOST = (KEY_BITS + 7) / 8 };                                                                    \
+    const int digits = (KEY_BITS + bits - 1) / bits, values = 1 << bits;                                   \
+    const uint64_t mask = (uint64_t)values - 1;                                                            \
+    memset(counts, 0, sizeof *counts *(size_t)(digits * values));                                          \
+    for (int64_t i = 0; i < n; i++) {                                                                      \
+      uint64_t key = KEY(a[i]);                                                                            \
+      FLOW_UNROLL(8)                                                                                       \
+      for (int d = 0; d < MOST; d++)                                                                       \
+        if (d < digits) counts[d * values + (int)(key >> d * bits & mask)]++;                              \
+    }                                                                                                      \
+    for (int d = 0; d < digits; d++) {                                                                     \
+      COUNT *next = counts + d * values, total = 0;                                                        \
+      int shift = d * bits;                                                                                \
+      if (next[KEY(a[0]) >> shift & mask] == (COUNT)n) continue;                                           \
+      for (int v = 0; v < values; v++) {                                                                   \
+        COUNT count = next[v];                                                                             \
+        next[v] = total;                                                                                   \
+        total += count;                                                                                    \
+      }                                                                                                    \
+      for (int64_t i = 0; i < n; i++) b[next[KEY(a[i]) >> shift & mask]++] = a[i];                         \
+      ELEMENT *swap = a;                                                                                   \
+      a = b;                                                                                               \
+      b = swap;                                                                                            \
+    }                                                                                                      \
+    return a;                                                                                              \
+  }                                                                                                        \
+  static const ELEMENT *name(ELEMENT *a, ELEMENT *b, void *counts, int64_t n)                              \
+  {                                                                                                        \
+    if (n >= LONG_LINE) return name##_by(a, b, counts, n, 11);                                             \
+    if (n > SHORT_LINE) return name##_by(a, b, counts, n, 8);                                              \
+    for (int64_t i = 1; i < n; i++) {                                                                      \
+      ELEMENT element = a[i];                                                                              \
+      int64_t to = i;                                                                                      \
+      for (; to > 0 && KEY(a[to - 1]) > KEY(element); to--) a[to] = a[to - 1];                             \
+      a[to] = element;                                                                                     \
+    }                                                                                                      \
+    return a;                                                                                              \
   }
-}
+#define KEY_OF_WORD(word) ((word) >> 32)
+#define KEY_OF_SORTED(element) ((element).key)
+RADIX_SORT(sort_words, uint64_t, KEY_OF_WORD, 32, uint32_t)
+RADIX_SORT(sort_long_keys, sorted, KEY_OF_SORTED, 64, int64_t)
 
-/* The n elements of a in order of their keys, in a or in b. Stable: of equal keys merge_runs takes the one of the first run. */
-static const sorted *sort_line(sorted *a, sorted *b, int64_t n)
-{
-  for (int64_t run = 1; run < n; run *= 2) {
-    merge_runs(a, b, n, run);
-    sorted *swap = a;
-    a = b;
-    b = swap;
-  }
-  return a;
-}
-
-/* ---- keys of 32 bits: a word is a key above its element's position, and words are put in order digit by digit of the keys --------- */
-
-/* Up to SHORT_LINE elements insertion is faster than counting 4 * 256 digits. From LONG_LINE on, three passes of 11 bits read less
- * memory than four of 8; below, clearing and adding up 3 * 2048 counts would take longer than the pass that is saved. */
-enum { SHORT_LINE = 40, LONG_LINE = 8192, MOST_DIGITS = 4 };
-
-/* Floats of 16 and 32 bits and integers of up to 32 have keys of 32 bits; a position must fit in the other half of the word. */
-static int has_short_keys(int dtype, int64_t n) { return dtype != FLOW_INT64 && dtype != FLOW_FLOAT64 && n <= UINT32_MAX; }
+/* ---- keys of 32 bits ------------------------------------------------------------------------------------------------------- */
 
 /* The same order in 32 bits. */
 static uint32_t key_of_float(float x)
@@ -129,47 +162,6 @@ ALWAYS_INLINE uint32_t short_key_of(int dtype, const char *at)
   if (dtype == FLOW_BOOL || dtype == FLOW_UINT8) return *(const uint8_t *)at;
   flow_convert_to_double(dtype, at, 1, &value, 1);
   return key_of_float((float)value);
-}
-
-/* n words, of which no two are equal. */
-static void insert_in_order(uint64_t *words, int64_t n)
-{
-  for (int64_t i = 1; i < n; i++) {
-    uint64_t word = words[i];
-    int64_t to = i;
-    for (; to > 0 && words[to - 1] > word; to--) words[to] = words[to - 1];
-    words[to] = word;
-  }
-}
-
-/* n words of a, in order of their keys, in a or in b. A digit that all keys share is left out. From LONG_LINE words on the
- * counts are kept after those of b, where there is room for 2 n words more: hosts have small stacks. */
-static const uint64_t *sort_words(uint64_t *a, uint64_t *b, int64_t n)
-{
-  uint32_t few[MOST_DIGITS * 256], *counts = n < LONG_LINE ? few : (uint32_t *)(b + n);
-  int bits = n < LONG_LINE ? 8 : 11, digits = n < LONG_LINE ? 4 : 3, values = 1 << bits;
-  if (n <= SHORT_LINE) {
-    insert_in_order(a, n);
-    return a;
-  }
-  memset(counts, 0, sizeof *counts * (size_t)(digits * values));
-  for (int64_t i = 0; i < n; i++)
-    for (int d = 0; d < digits; d++) counts[d * values + (int)(a[i] >> (32 + d * bits) & (uint64_t)(values - 1))]++;
-  for (int d = 0; d < digits; d++) {
-    uint32_t *next = counts + d * values, total = 0;
-    int shift = 32 + d * bits;
-    if (next[a[0] >> shift & (uint64_t)(values - 1)] == (uint64_t)n) continue;
-    for (int v = 0; v < values; v++) {
-      uint32_t count = next[v];
-      next[v] = total;
-      total += count;
-    }
-    for (int64_t i = 0; i < n; i++) b[next[a[i] >> shift & (uint64_t)(values - 1)]++] = a[i];
-    uint64_t *swap = a;
-    a = b;
-    b = swap;
-  }
-  return a;
 }
 
 /* ---- the first of a line ----------------------------------------------------------------------------------------------------- */
@@ -214,18 +206,37 @@ static void words_of_line(const line *l, uint64_t *words)
   }
 }
 
+/* The same with keys of 64 bits. */
+ALWAYS_INLINE void long_keys_of(const line *l, const int dtype, sorted *elements)
+{
+  for (int64_t i = 0; i < l->n; i++) {
+    uint64_t key = key_of(dtype, l->data + i * l->step);
+    elements[i] = (sorted){ l->reverse ? ~key : key, i };
+  }
+}
+static void long_keys_of_line(const line *l, sorted *elements)
+{
+  if (l->dtype == FLOW_FLOAT64) long_keys_of(l, FLOW_FLOAT64, elements);
+  else if (l->dtype == FLOW_INT64) long_keys_of(l, FLOW_INT64, elements);
+  else long_keys_of(l, l->dtype, elements);
+}
+
 /* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in
  * order, so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
 /* count: how many are kept; room: how many words wait at most before they are put in order; have: how many wait. A word that was offered
  * and does not wait has `count` words before it. */
-typedef struct selection { uint64_t *words, last; int64_t count, room, have; } selection;
+typedef struct selection {
+  uint64_t *words, last;
+  void *counts;
+  int64_t count, room, have;
+} selection;
 
 enum { MOST_WAITING = 8 };
 
 /* Puts the words in order and keeps the first `count`. */
 static void take_in_order(selection *s)
 {
-  const uint64_t *order = sort_words(s->words, s->words + s->room, s->have);
+  const uint64_t *order = sort_words(s->words, s->words + s->room, s->counts, s->have);
   if (s->have > s->count) s->have = s->count;
   if (order != s->words) memcpy(s->words, order, sizeof *order * (size_t)s->have);
   s->last = s->words[s->have - 1];
@@ -264,7 +275,7 @@ static int64_t offer_floats(selection *s, const line *l, int64_t i)
 /* The first `count` words of a line, in order. */
 static const uint64_t *select_words(const line *l, uint64_t *words, int64_t count)
 {
-  selection s = { words, UINT64_MAX, count, count + (count > MOST_WAITING ? count : MOST_WAITING), 0 };
+  selection s = { words, UINT64_MAX, words + 2 * l->n, count, count + (count > MOST_WAITING ? count : MOST_WAITING), 0 };
   int64_t i = 0;
   if (s.room > l->n) s.room = l->n;
   for (; i < s.room; i++) offer(&s, word_at(l, i));
@@ -294,16 +305,13 @@ static flow_status argsort_run(const flow_call *call, int phase, int64_t begin, 
           order = select_words(&from, words, count);
         } else {
           words_of_line(&from, words);
-          order = sort_words(words, words + l.n, l.n);
+          order = sort_words(words, words + l.n, words + 2 * l.n, l.n);
         }
         for (int64_t i = 0; i < count; i++) to[i * l.inner] = (int64_t)(order[i] & UINT32_MAX) + base;
       } else {
         sorted *buffer = call->scratch;
-        for (int64_t i = 0; i < l.n; i++) {
-          uint64_t key = key_of(x->dtype, from.data + i * from.step);
-          buffer[i] = (sorted){ reverse ? ~key : key, i };
-        }
-        const sorted *order = sort_line(buffer, buffer + l.n, l.n);
+        long_keys_of_line(&from, buffer);
+        const sorted *order = sort_long_keys(buffer, buffer + l.n, buffer + 2 * l.n, l.n);
         for (int64_t i = 0; i < count; i++) to[i * l.inner] = order[i].position + base;
       }
     }
