@@ -16,6 +16,16 @@ describe("bits of eager tensors", function()
         assert.same(expected:totable(), found:totable(), name .. " of " .. dtype)
       end
     end
+    for _, dtype in ipairs { "int8", "uint8", "int32", "int64" } do
+      local function numbers(list) return flow.tensor(list, { dtype = "int64" }):to(dtype) end
+      local a = numbers { 1, -1, 100, -100, 77, -128, 127 }:reshape { 7, 1 }
+      local b = numbers { 0, 1, 3, 6, 7, 8, 31, 32, 62, 63, 64, 100, -1, -2 }
+      for _, name in ipairs { "left_shift", "right_shift" } do
+        local found, expected = flow[name](a, b), flow.fn(function(x, y) return flow[name](x, y) end)(a, b)
+        assert.equal(expected.dtype, found.dtype)
+        assert.same(expected:totable(), found:totable(), name .. " of " .. dtype)
+      end
+    end
     local most, least = flow.tensor { 9223372036854775807LL }, flow.tensor { -9223372036854775807LL - 1 }
     assert.is_true(flow.bitwise_or(most, least)[1]:item() == -1LL)
     assert.is_true(flow.bitwise_and(least, flow.tensor { -1LL })[1]:item() == -9223372036854775807LL - 1)

@@ -118,20 +118,77 @@ end, "scatter")
 
 ---- segments ---------------------------------------------------------------------------------------
 
--- For each of the flattened numbers whether it is the last one of its kind.
+-- For each of these numbers, which are in order, whether it is the last one of its kind.
+local function is_last_of(sorted)
+  local count = sorted.size
+  return ops.concat({ ops.ne(tools.part(sorted, 1, 2, count), tools.part(sorted, 1, 1, count - 1)),
+    tools.filled(sorted, { math.min(count, 1) }, true, "bool") }, 1)
+end
+
+-- The same of numbers in any order.
 local function is_last(numbers)
-  local order = ops.flatten(tools.argsort(numbers, 1)) - 1
-  local sorted = tools.gather(numbers, order)
-  local count = numbers.size
-  local differs = ops.concat({ ops.ne(tools.part(sorted, 1, 2, count), tools.part(sorted, 1, 1, count - 1)),
-    tools.filled(numbers, { math.min(count, 1) }, true, "bool") }, 1)
-  return ops.gt(tools.scatter_rows(differs:to("float32"):expand_dims(-1), order, { count, 1 }):squeeze(-1), 0)
+  local order = tools.argsort(numbers, 1) - 1
+  local last = is_last_of(tools.gather(numbers, order)):to("float32"):expand_dims(-1)
+  return ops.gt(tools.scatter_rows(last, order, { numbers.size, 1 }):squeeze(-1), 0)
+end
+
+---- eager tensors ----------------------------------------------------------------------------------
+--
+-- Extremes and replacements round nothing, so that loops over values on the host find what the sorts and pairs below find in a trace: they
+-- take each row once. Zeros have no sign afterwards, as sums of zeros have none there.
+
+-- Whether the loops take rows of this tensor of these numbers.
+local function takes_loops(rows, numbers)
+  return tools.is_free(rows) and tools.is_free(numbers) and numbers.dtype == "int64" and not rows.dtype:find "float16"
+    and rows.dtype ~= "bool"
+end
+
+local loops = {}
+function loops.max(to, from, first, width, at)
+  for j = 0, width - 1 do
+    local value, most = from[first + j], to[at + j]
+    if value >= most or value ~= value then to[at + j] = value + 0 end
+  end
+end
+function loops.min(to, from, first, width, at)
+  for j = 0, width - 1 do
+    local value, least = from[first + j], to[at + j]
+    if value <= least or value ~= value then to[at + j] = value + 0 end
+  end
+end
+function loops.set(to, from, first, width, at)
+  for j = 0, width - 1 do to[at + j] = from[first + j] + 0 end
+end
+
+-- Puts each row of {n, width} to the row of result that its number names, by the function of loops called `how`, and returns result; nil
+-- where a number is out of range. fresh: the first row for each is taken as it is.
+local function put_rows(result, rows, numbers, how, fresh)
+  rows, numbers = rows:contiguous(), numbers:contiguous()
+  local dims = tools.dims(result)
+  local size, width, put, set = dims[1], dims[2], loops[how], loops.set
+  local to, from, of, seen = native.data(result), native.data(rows), native.data(numbers), fresh and native.array("uint8_t", size)
+  for i = 0, tonumber(numbers.size) - 1 do
+    local number = tonumber(of[i])
+    if number < 0 or number >= size then return nil end      -- the ops below say what is wrong
+    if seen and seen[number] == 0 then
+      seen[number] = 1
+      set(to, from, i * width, width, number * width)
+    else
+      put(to, from, i * width, width, number * width)
+    end
+  end
+  return result
 end
 
 -- Of rows {n, width} and their numbers from 0 the extreme or the product of each number's rows, {size, width}: the rows are sorted by
 -- number, and pairs are combined that are 1, 2, 4, ... apart (Hillis and Steele, "Data Parallel Algorithms", 1986).
 local function combined_rows(rows, numbers, size, combine, nothing)
   local count = numbers.size
+  local loop = combine == ops.maximum and "max" or combine == ops.minimum and "min"
+  if loop and takes_loops(rows, numbers) then
+    local result = put_rows(tools.filled(rows, { size, tools.dims(rows)[2] }, nothing), rows, numbers, loop, true)
+    if result then return result end
+  end
   local filled = tools.filled(rows, { size, tools.dims(rows)[2] }, nothing)
   if count == 0 then return filled end
   local order = tools.argsort(numbers, 1) - 1
@@ -143,7 +200,7 @@ local function combined_rows(rows, numbers, size, combine, nothing)
     sorted = ops.concat({ tools.part(sorted, 1, 1, distance), ops.where(same, combine(later, earlier), later) }, 1)
     distance = distance * 2
   end
-  local last = is_last(of)
+  local last = is_last_of(of)
   local kept = ops.where(last:expand_dims(-1), sorted, 0):to(rows.dtype)
   local hit = added(last:to("float32"), of, size, 1)
   return ops.where(ops.gt(hit, 0), added(kept, of, size, tools.dims(rows)[2]), filled)
@@ -195,7 +252,8 @@ segment_op("segment_prod", function(rows, numbers, size) return combined_rows(ro
 
 local COMBINE = { add = "add", max = "maximum", min = "minimum", mul = "mul" }
 local NEUTRAL = { add = function() return 0 end, mul = function() return 1 end,
-  max = function(dtype) return LEAST[dtype] end, min = function(dtype) return MOST[dtype] end }
+  max = function(dtype) return dtype:find "float" and -math.huge or LEAST[dtype] end,
+  min = function(dtype) return dtype:find "float" and math.huge or MOST[dtype] end }
 
 -- x with updates at positions {n, k}: in place of what was there (of several the last one), or reduced with it: "add", "max", "min", "mul".
 takes "x, positions, updates, reduction?"
@@ -211,6 +269,10 @@ define(function(x, positions, updates, reduction)
   numbers = ops.flatten(numbers)
   local flat, rows = ops.reshape_raw(x, { size, width }), updates:reshape { numbers.size, width }
   local result
+  if reduction ~= "add" and reduction ~= "mul" and takes_loops(rows, numbers) and tools.is_free(flat) then
+    result = put_rows(ops.clone(flat), rows, numbers, reduction or "set")
+  end
+  if result then return ops.reshape_raw(result, dims) end
   if reduction == nil then
     local last = is_last(numbers)
     local there = ops.gt(added(last:to("float32"), numbers, size, 1), 0)

@@ -1,7 +1,7 @@
 -- integers.lua: functions of whole numbers: bits, shifts, common divisors.
 --
 -- Bits are found by division, which rounds down, so that those of negative numbers are their two's complement; of tensors with values on
--- the host by LuaJIT's functions of 64 bits.
+-- the host by LuaJIT's functions of 64 bits, eight bytes at a time.
 
 local bit = require "bit"
 local errors = require "flow.errors"
@@ -40,14 +40,33 @@ local function bits_of(x, powers)
   return ops.concat({ tools.part(bits, #tools.dims(bits), 1, 63), ops.lt(x, 0):to("int64"):expand_dims(-1) }, -1)
 end
 
--- f of the elements of a and b as 64 bits each.
-local function by_elements(f, a, b)
-  local dims = tools.dims(tools.numbers(a, "bitwise") + tools.numbers(b, "bitwise"))
-  local function packed(x) return ops.broadcast_to(x:to("int64"), dims):contiguous() end
-  local x, y, result = packed(a), packed(b), tensor.new(native.dtype "int64", dims)
-  local from_x, from_y, to = native.data(x), native.data(y), native.data(result)
-  for i = 0, tonumber(result.size) - 1 do to[i] = f(from_x[i], from_y[i]) end
-  return result:to(a.dtype)
+-- The dimensions of a and b together.
+local function common_dims(a, b)
+  local of_a, of_b = tools.dims(a), tools.dims(b)
+  if #of_b == 0 or table.concat(of_a, ",") == table.concat(of_b, ",") then return of_a end
+  return #of_a == 0 and of_b or tools.dims(a + b)
+end
+
+-- a and b of one dtype as they lie in memory, broadcast to one shape, and a tensor for the result.
+local function packed_pair(a, b)
+  local dims = common_dims(a, b)
+  local function packed(x) return ops.broadcast_to(x, dims):contiguous() end
+  return packed(a), packed(b), tensor.new(native.dtype(a.dtype), dims)
+end
+
+-- f, which works on each bit alone, of the elements of a and b: of their bytes, eight of which are a word of 64 bits.
+local function by_words(f, a, b)
+  local x, y, result = packed_pair(a, b)
+  local bytes = tonumber(result.size) * native.C.flow_dtype_size(native.dtype(result.dtype))
+  local function pointers(ctype)
+    return native.cast(ctype, native.data(x)), native.cast(ctype, native.data(y)), native.cast(ctype, native.data(result))
+  end
+  local words = math.floor(bytes / 8)
+  local from_x, from_y, to = pointers "int64_t *"
+  for i = 0, words - 1 do to[i] = f(from_x[i], from_y[i]) end
+  from_x, from_y, to = pointers "uint8_t *"
+  for i = words * 8, bytes - 1 do to[i] = f(from_x[i], from_y[i]) end
+  return result
 end
 
 -- Defines an operation on bits: of_bools for bool, of_words for 64 bits at a time, combine(x, y) for tensors of bits, 0 or 1, which have
@@ -57,7 +76,7 @@ local function of_bits(name, of_bools, of_words, combine)
   define(function(a, b)
     a, b = pair(a, b, what)
     if a.dtype == "bool" then return of_bools(a, b) end
-    if tools.is_free(a) and tools.is_free(b) then return by_elements(of_words, a, b) end
+    if tools.is_free(a) and tools.is_free(b) then return by_words(of_words, a, b) end
     local powers = powers_of(a.dtype)
     local x, y = bits_of(a, powers), bits_of(b, powers)
     return ops.sum(combine(x, y) * powers, -1):to(a.dtype)
@@ -74,20 +93,30 @@ define(function(x)
   return x.dtype == "uint8" and 255 - x or -1 - x
 end, "bitwise_not", "bitwise_invert")
 
-local function shifted(name, f)
+-- Defines a shift: f(a, b) of tensors of int64, one(a, b) of an int64 and a number from 0.
+local function shifted(name, f, one)
   local function shift(a, b)
     a, b = pair(a, b, name)
     if a.dtype == "bool" then a, b = a:to("int32"), b:to("int32") end
-    return f(a, b)
+    if not (tools.is_free(a) and tools.is_free(b)) then return f(a:to("int64"), b:to("int64")):to(a.dtype) end
+    local x, y, result = packed_pair(a, b)
+    local from_x, from_y, to = native.data(x), native.data(y), native.data(result)
+    for i = 0, tonumber(result.size) - 1 do
+      local value, bits = from_x[i] + 0LL, tonumber(from_y[i])
+      if bits < 0 then to[i] = 0 else to[i] = one(value, bits) end
+    end
+    return result
   end
   define(shift, "bitwise_" .. name, name)
 end
-shifted("left_shift", function(a, b) return (a:to("int64") * ops.pow(tools.constant(2, "int64"), b:to("int64"))):to(a.dtype) end)
-shifted("right_shift", function(a, b)
-  b = b:to("int64")
-  local quotient = ops.floor_divide(a:to("int64"), ops.pow(tools.constant(2, "int64"), ops.minimum(b, 62)))
-  return ops.where(ops.gt(b, 62), -ops.lt(a, 0):to("int64"), quotient):to(a.dtype)
+shifted("left_shift", function(a, b) return a * ops.pow(tools.constant(2, "int64"), b) end, function(a, b)
+  if b > 63 then return 0LL end
+  return bit.lshift(a, b)
 end)
+shifted("right_shift", function(a, b)
+  local quotient = ops.floor_divide(a, ops.pow(tools.constant(2, "int64"), ops.minimum(b, 62)))
+  return ops.where(ops.gt(b, 62), -ops.lt(a, 0):to("int64"), quotient)
+end, function(a, b) return bit.arshift(a, math.min(b, 63)) end)
 
 -- Steps that Euclid's algorithm can need: two consecutive Fibonacci numbers take longest.
 local MOST_STEPS = { int8 = 12, uint8 = 14, int32 = 46, int64 = 92 }

@@ -199,7 +199,43 @@ define(function(x, axis, options)
   end)
 end, "cumsum")
 
--- Products of the elements up to each one, by pairs that are 1, 2, 4, ... apart. reverse: from each one on; exclusive: of the others only.
+-- Elements of an axis of which running_products multiplies one after the other, and up to how many it does not cut it in such runs.
+local RUN, FEW = 32, 64
+
+-- Products of the elements up to each one of an axis of n: of short ones by pairs that are 1, 2, 4, ... apart; of long ones in runs, all
+-- runs at once, an element after the other, and each run times the product of the runs before it.
+local function running_products(x, axis)
+  local dims = tools.dims(x)
+  local n, distance = dims[axis], 1
+  local function joined(...) return ops.concat({ ... }, axis) end
+  if n <= FEW or #dims >= native.C.FLOW_MAX_RANK then
+    while distance < n do
+      x = joined(tools.part(x, axis, 1, distance), tools.part(x, axis, distance + 1, n) * tools.part(x, axis, 1, n - distance))
+      distance = distance * 2
+    end
+    return x
+  end
+  local runs, order, back = math.ceil(n / RUN), { axis + 1 }, {}
+  if runs * RUN > n then x = joined(x, ops.ones_like(tools.part(x, axis, 1, runs * RUN - n))) end
+  table.insert(dims, axis + 1, RUN)
+  dims[axis] = runs
+  for i = 1, #dims do order[#order + 1] = i ~= axis + 1 and i or nil end
+  for i, from in ipairs(order) do back[from] = i end
+  local turned, products = ops.transpose(ops.reshape_raw(x, dims), order), {}
+  for i = 1, RUN do
+    local own = tools.part(turned, 1, i, i)
+    products[i] = i == 1 and own or products[i - 1] * own
+  end
+  local totals = ops.squeeze(products[RUN], 1)
+  local before = running_products(joined(ops.ones_like(tools.part(totals, axis, 1, 1)), tools.part(totals, axis, 1, runs - 1)), axis)
+  local result = ops.transpose(ops.concat(products, 1) * before, back)
+  table.remove(dims, axis + 1)
+  dims[axis] = runs * RUN
+  result = ops.reshape_raw(result, dims)
+  return runs * RUN > n and tools.part(result, axis, 1, n) or result
+end
+
+-- Products of the elements up to each one. reverse: from each one on; exclusive: of the others only.
 takes "x, axis?, { dtype?; reverse: boolean = false, exclusive: boolean = false }"
 define(function(x, axis, options)
   options = options or {}
@@ -208,16 +244,11 @@ define(function(x, axis, options)
   if options.reverse then
     return ops.flip(ops.cumprod(ops.flip(x, axis), axis, { exclusive = options.exclusive }), axis)
   end
-  local n, distance = tools.length(x, axis, "cumprod"), 1
+  local n = tools.length(x, axis, "cumprod")
   if options.exclusive and n > 0 then
     x = ops.concat({ ops.ones_like(tools.part(x, axis, 1, 1)), tools.part(x, axis, 1, n - 1) }, axis)
   end
-  while distance < n do
-    x = ops.concat({ tools.part(x, axis, 1, distance),
-      tools.part(x, axis, distance + 1, n) * tools.part(x, axis, 1, n - distance) }, axis)
-    distance = distance * 2
-  end
-  return x
+  return running_products(x, axis)
 end, "cumprod")
 -- Whole numbers are never NaN.
 local function cleaned(x, value, what)
