@@ -170,3 +170,48 @@ describe("spec/cuda/estimates.txt", function()
     assert.is_truthy(support.read(support.root .. "spec/cuda/estimates.txt"):find("\n" .. output, 1, true), output)
   end)
 end)
+
+describe("kept results of compiling kernels", function()
+  --- A compiler that gives the text of a family's headers, and an assembler's word; bin2c beside it.
+  local compiler = [[
+#!/bin/sh
+case $1 in --version) echo 13; exit ;; -M) echo "$3: $5" >"$3"; exec gcc -M -MF "$3" -MT family -I"$ROOT/kernels" "$ROOT/family.c" ;;
+  -E) exec gcc -E -P -I"$ROOT/kernels" "$ROOT/family.c" ;; esac
+while [ "$1" != -o ]; do shift; done
+cat "$ROOT/kernels/family.h" "$ROOT/kernels/formulas.inc" "$ROOT/kernels/ops.def" >"$2"
+]]
+
+  it("are left when a file changes that they are made of, or what they take of a list of ops", function()
+    if support.run("command -v cmake") == "" then return pending("there is no cmake") end
+    local root = support.folder()
+    local function make(path, text) support.write(root .. "/" .. path, text) end
+    support.run(("mkdir -p %s/bin %s/kernels/cuda %s/to"):format(root, root, root))
+    make("bin/nvcc", compiler)
+    make("bin/bin2c", "#!/bin/sh\n")
+    make("kernels/family.h", '#include "formulas.inc"\n#include "ops.def"\n')
+    make("family.c", '#include "family.h"\n')
+    make("kernels/ops.def", "")
+    support.run(("chmod +x %s/bin/*"):format(root))
+    local function compile(formula)
+      make("kernels/formulas.inc", formula)
+      local output, status = support.run(("ROOT=%s cmake -DSOURCE=%s -DNVCC=%s/bin/nvcc -DFOLDER=%s/to -DFAMILY=family -DHEADER=family.h "
+        .. "-DLIST=LIST -DFLAGS= -DCACHE=%s/cache -P %skernels/cuda/compile.cmake 2>&1"):format(root, root, root, root, root, support.root))
+      assert.equal(0, status, output)
+      return support.read(root .. "/to/family.fatbin"), support.run(("ls %s/cache/*.fatbin | wc -l"):format(root))
+    end
+    local text, kept = compile("/* first */\n")
+    assert.matches("first", text)
+    assert.equal("1\n", kept)
+    text, kept = compile("/* second */\n")
+    assert.matches("second", text)
+    assert.equal("2\n", kept)
+    make("kernels/ops.def", "OP(one)\n")
+    assert.matches("one", (compile("/* second */\n")))
+    make("kernels/ops.def", "OP(one) /* the first */\n")
+    assert.not_matches("the first", (compile("/* second */\n")))
+    make("kernels/ops.def", "")
+    text, kept = compile("/* first */\n")
+    assert.matches("first", text)
+    assert.equal("3\n", kept)
+  end)
+end)
