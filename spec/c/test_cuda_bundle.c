@@ -253,6 +253,71 @@ static void effects_wait_for_the_verdict(void **state)
   release((flow_operand[]){ logits, labels, losses, variable, one }, 5);
 }
 
+static flow_operand matrix(int64_t rows, int64_t columns)
+{
+  flow_operand x = vector(rows * columns, FLOW_FLOAT32);
+  x.rank = 2;
+  x.shape[0] = rows;
+  x.shape[1] = x.strides[0] = columns;
+  x.strides[1] = 1;
+  return x;
+}
+
+/* A thread that has a line of a softmax, a cross entropy or an argmax goes on with it without waiting, from whichever thread on; what
+ * reads lines of others waits for them. */
+static void threads_go_on_with_their_lines(void **state)
+{
+  (void)state;
+  enum { ROWS = 40, CLASSES = 3 };
+  const flow_attributes last = { .axis = { 1 } }, of_line = { .reduce = { .count = 1, .axes = { 1 } } },
+                        first = { .reduce = { .count = 1, .axes = { 0 } } };
+  flow_operand z = matrix(ROWS, CLASSES), p = matrix(ROWS, CLASSES), d = matrix(ROWS, CLASSES), labels = vector(ROWS, FLOW_INT32);
+  flow_operand one = vector(1, FLOW_FLOAT32), two = vector(1, FLOW_FLOAT32), g = vector(ROWS, FLOW_FLOAT32);
+  flow_operand all = vector(CLASSES, FLOW_FLOAT32);
+  flow_operand largest = vector(ROWS, FLOW_INT64), lines = vector(ROWS, FLOW_FLOAT32), more = vector(ROWS, FLOW_FLOAT32);
+  begin();
+  fill_with(one, 1);
+  fill_with(two, 3);
+  add(one, two, one);
+  enqueue(FLOW_OP_broadcast_to, &none, &one, 1, &all);                  /* which moves what follows it to other threads */
+  enqueue(FLOW_OP_broadcast_to, &none, &one, 1, &g);
+  enqueue(FLOW_OP_softmax, &last, &z, 1, &p);
+  enqueue(FLOW_OP_sparse_cross_entropy_gradient, &none, (flow_operand[]){ g, p, labels }, 3, &d);
+  enqueue(FLOW_OP_argmax, &of_line, &p, 1, &largest);
+  enqueue(FLOW_OP_sum, &of_line, &d, 1, &lines);
+  add(lines, g, more);
+  enqueue(FLOW_OP_max, &first, &d, 1, &all);                            /* of all lines */
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    int32_t label[ROWS];
+    for (int i = 0; i < ROWS * CLASSES; i++) put(&z, i, (float)((i * 7 + r) % 11));
+    for (int i = 0; i < ROWS; i++) label[i] = (i + r) % CLASSES;
+    cuda_ok(gpu->upload(queue, labels.data, label, sizeof label));
+    replay(recording);
+    float most[CLASSES] = { -INFINITY, -INFINITY, -INFINITY };
+    for (int i = 0; i < ROWS; i++) {
+      int64_t found;
+      double e[CLASSES], total = 0, again = 0;
+      int best = 0;
+      for (int k = 0; k < CLASSES; k++) total += e[k] = exp(item(&z, i * CLASSES + k));
+      for (int k = 1; k < CLASSES; k++)
+        if (e[k] > e[best]) best = k;
+      for (int k = 0; k < CLASSES; k++) again += e[k] = exp(e[k] / total);
+      for (int k = 0; k < CLASSES; k++) {
+        float slope = item(&d, i * CLASSES + k);
+        assert_float_equal(slope, 4 * (e[k] / again - (k == label[i])), 1e-5);
+        if (slope > most[k]) most[k] = slope;
+      }
+      cuda_ok(gpu->download(queue, &found, (int64_t *)largest.data + i, sizeof found));
+      assert_int_equal(found, best);
+      assert_float_equal(item(&more, i), 4, 1e-5);
+    }
+    for (int k = 0; k < CLASSES; k++) assert_float_equal(item(&all, k), most[k], 0);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ z, p, d, labels, one, two, g, all, largest, lines, more }, 11);
+}
+
 /* What is large, or no kernel, comes between what is before and after it. */
 static void others_come_between(void **state)
 {
@@ -348,7 +413,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     test(small_launches_are_one), test(one_alone_stays_what_it_was), test(reads_come_after_writes), test(writes_come_after_reads),
     test(later_writes_win), test(strides_count), test(one_that_depends_on_many), test(effects_wait_for_the_verdict),
-    test(others_come_between), test(what_is_too_much_for_one_is_several), test(queues_that_are_recorded_together),
+    test(threads_go_on_with_their_lines), test(others_come_between), test(what_is_too_much_for_one_is_several),
+    test(queues_that_are_recorded_together),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

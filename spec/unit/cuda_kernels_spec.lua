@@ -116,8 +116,7 @@ local function read_estimates()
 end
 
 --- The most launches of a step of the nets that are to be fast on a GPU, and turns of one launch, one after the other.
-local most = { { "flowers 32 mixed_bfloat16", 29 }, { "mnist 64 mixed_bfloat16", 16 }, { "resnet50 256 mixed_bfloat16", 399 } }
-local MOST_TURNS = 6
+local most = { { "flowers 32 mixed_bfloat16", 29, 4 }, { "mnist 64 mixed_bfloat16", 16, 4 }, { "resnet50 256 mixed_bfloat16", 399, 5 } }
 
 describe("spec/cuda/estimates.txt", function()
   local estimates = read_estimates()
@@ -127,7 +126,7 @@ describe("spec/cuda/estimates.txt", function()
     it("has few launches and turns, wide loads, and bytes in flight: " .. limit[1], function()
       assert.equal(limit[1], found.net)
       assert.is_true(tonumber(found.launches) <= limit[2], found.launches .. " launches")
-      assert.is_true(tonumber(found.turns) <= MOST_TURNS, found.turns .. " turns")
+      assert.is_true(tonumber(found.turns) <= limit[3], found.turns .. " turns")
       assert.equal("none", found.narrow)
       for name, kernel in pairs(found.kernels) do
         if name ~= "fill" and kernel[3] ~= "library" then assert.is_true(kernel[3] >= 8 and kernel[4] >= 8, name) end

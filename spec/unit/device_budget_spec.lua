@@ -21,13 +21,13 @@ flow.config.set_precision("fast")      -- as users train
 -- leaves it open. Of the arena some is 16-bit copies of weights, which last from step to step. Launches do not depend on the batch:
 -- that of flowers is small because the emulation computes what it counts.
 local budgets = {
-  { "mnist", 64, "float32", 15, 6, 92675624, 17501696 },
-  { "mnist", 64, "mixed_bfloat16", 16, 6, 64911528, 14823424 },
-  { "flowers", 8, "float32", 28, 5, 326898572, 31288832 },
-  { "flowers", 8, "mixed_bfloat16", 28, 5, 232799788, 26231808 },
-  { "resnet20", 4, "float32", 163, 5, 66074520, 8774144 },
-  { "resnet20", 4, "mixed_bfloat16", 164, 5, 37712856, 4959232 },
-  { "resnet50", 2, "mixed_bfloat16", 389, 5, 966043756, 155022592, 32 },
+  { "mnist", 64, "float32", 15, 4, 92675624, 17501696 },
+  { "mnist", 64, "mixed_bfloat16", 16, 4, 64911528, 14823424 },
+  { "flowers", 8, "float32", 28, 4, 326898572, 31288832 },
+  { "flowers", 8, "mixed_bfloat16", 28, 4, 232799788, 26231808 },
+  { "resnet20", 4, "float32", 163, 4, 66074520, 8774144 },
+  { "resnet20", 4, "mixed_bfloat16", 164, 4, 37712856, 4959232 },
+  { "resnet50", 2, "mixed_bfloat16", 389, 4, 966043756, 155022592, 32 },
 }
 
 local function within(found, budget, what)

@@ -1,6 +1,7 @@
 /* bundling.c: see bundling.h. */
 #include "cuda/runtime/bundling.h"
 
+#include <limits.h>
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/runtime/device_table.h"
@@ -13,16 +14,21 @@ enum { MOST_ELEMENTS = 8 * BLOCK_THREADS, MOST_BLOCKS = 4, MOST_ACCESSES = 2048,
 
 /* READS and MARKS of the same bytes do no harm among themselves: of several faults any is kept. */
 typedef enum access_kind { READS, WRITES, MARKS } access_kind;
-/* step: bytes of it that element i of an element kernel touches, at i * step; 0: any elements touch any of it. */
+/* step: bytes of it that element i of the launch touches, at i * step; 0: any elements touch any of it. */
 typedef struct access { const char *from, *to; access_kind kind; int step; } access;
 
-/* group: the first launch that this one depends on by way of others, or itself. last: the turn that ends it. */
+/* What element i of a launch touches of an operand: anything, its element i, or the i-th of as many equal parts as there are elements. */
+typedef enum own_part { ANY_PART, OWN_ELEMENT, OWN_LINE } own_part;
+
+/* group: the first launch that this one depends on by way of others, or itself. last: the turn that ends it. elements: how many there are
+ * where each is a thread's own from beginning to end; else 0. place: the thread of the first of those. */
 typedef struct bundled {
   flow_cuda_kernel kernel;
   int              op, group, word, items, first_access, last, place;
   unsigned         phases;                   /* of a block kernel, those that do something */
   int              together;                 /* all of them in one turn */
-  int64_t          count;
+  own_part         reads, writes;
+  int64_t          count, elements;
   size_t           bytes;
 } bundled;
 
@@ -46,21 +52,49 @@ static const struct { int16_t number, phases; } small_kernels[CUDA_KERNEL_COUNT]
 #undef BLOCK
 };
 
-/* Threads of a block kernel that work on the same result: with one nobody waits for others, and few are combined in one phase, the last. */
-static int threads_together(flow_cuda_kernel kernel, const void *arguments)
+/* How a block kernel's threads share its lines. threads: that work on the same one: with one thread nobody waits for others, and the
+ * results of few are combined in one phase, the last. lines: 0 where that is not known. reads: what a line is made of. */
+typedef struct line_sharing { int threads; int64_t lines; own_part reads; } line_sharing;
+
+static line_sharing sharing_of_reduce(const void *arguments)
+{
+  const reduce_arguments *a = arguments;
+  int of_own = flow_cuda_view_is(&a->along, 1) && flow_cuda_view_is(&a->x, a->length);
+  return (line_sharing){ a->lanes, a->outputs, of_own ? OWN_LINE : ANY_PART };
+}
+
+static line_sharing sharing_of_softmax(const void *arguments)
+{
+  const softmax_arguments *a = arguments;
+  return (line_sharing){ a->team, a->lines, OWN_LINE };
+}
+
+static line_sharing sharing_of_cross_entropy(const void *arguments)
+{
+  const cross_entropy_arguments *a = arguments;
+  return (line_sharing){ a->team, a->lines, OWN_LINE };
+}
+
+static line_sharing sharing_of_block(const void *arguments)
+{
+  (void)arguments;
+  return (line_sharing){ BLOCK_THREADS, 0, ANY_PART };
+}
+
+static line_sharing sharing_of(flow_cuda_kernel kernel, const void *arguments)
 {
   switch (kernel) {
 #define ELEMENT(name)
 #define BLOCK(name, phases)                                                                          \
     case CUDA_##name: return _Generic((const name##_arguments *)NULL,                                \
-                                      const reduce_arguments *: ((const reduce_arguments *)arguments)->lanes,              \
-                                      const softmax_arguments *: ((const softmax_arguments *)arguments)->team,             \
-                                      const cross_entropy_arguments *: ((const cross_entropy_arguments *)arguments)->team, \
-                                      default: BLOCK_THREADS);
+                                      const reduce_arguments *: sharing_of_reduce,                   \
+                                      const softmax_arguments *: sharing_of_softmax,                 \
+                                      const cross_entropy_arguments *: sharing_of_cross_entropy,     \
+                                      default: sharing_of_block)(arguments);
     SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
-    default: return BLOCK_THREADS;
+    default: return sharing_of_block(arguments);
   }
 }
 _Static_assert((int)REDUCE_FIRST == (int)TEAM_FEW, "phase 1 combines more than this");
@@ -73,14 +107,28 @@ int flow_cuda_is_small(const flow_call *call, flow_cuda_kernel kernel, int64_t c
 
 /* ---- what a launch touches --------------------------------------------------------------------------------------------------- */
 
-/* Kernels whose element i is made of the elements i of operands laid out like the result. */
-static int is_aligned_with_result(flow_cuda_kernel kernel)
+/* Element kernels whose element i writes element i of a result; and those that make it of the elements i of operands laid out like it. */
+static const struct { unsigned char writes, reads; } own_elements[CUDA_KERNEL_COUNT] = {
+  [CUDA_numbers_float] = { OWN_ELEMENT, OWN_ELEMENT },      [CUDA_numbers_double] = { OWN_ELEMENT, OWN_ELEMENT },
+  [CUDA_numbers_integer] = { OWN_ELEMENT, OWN_ELEMENT },    [CUDA_conditions_float] = { OWN_ELEMENT, OWN_ELEMENT },
+  [CUDA_conditions_double] = { OWN_ELEMENT, OWN_ELEMENT },  [CUDA_conditions_integer] = { OWN_ELEMENT, OWN_ELEMENT },
+  [CUDA_logical_strided] = { OWN_ELEMENT, OWN_ELEMENT },    [CUDA_convert_strided] = { OWN_ELEMENT, OWN_ELEMENT },
+  [CUDA_move_strided] = { OWN_ELEMENT, ANY_PART },          [CUDA_fill] = { OWN_ELEMENT, ANY_PART },
+};
+
+/* Says of a launch what its elements touch. A block whose lines have a thread each has as many elements; several blocks have none, as two
+ * threads of the bundle's block would have to be one. */
+static void find_elements(bundled *launch, const line_sharing *sharing)
 {
-  static const unsigned char aligned[CUDA_KERNEL_COUNT] = {
-    [CUDA_numbers_float] = 1, [CUDA_numbers_double] = 1, [CUDA_numbers_integer] = 1, [CUDA_conditions_float] = 1,
-    [CUDA_conditions_double] = 1, [CUDA_conditions_integer] = 1, [CUDA_logical_strided] = 1, [CUDA_convert_strided] = 1,
-  };
-  return aligned[kernel];
+  if (!small_kernels[launch->kernel].phases) {
+    launch->elements = launch->count;
+    launch->reads = own_elements[launch->kernel].reads;
+    launch->writes = own_elements[launch->kernel].writes;
+  } else if (sharing->threads == 1 && launch->count == 1) {
+    launch->elements = sharing->lines;
+    launch->reads = sharing->reads;
+    launch->writes = OWN_LINE;
+  }
 }
 
 /* Notes bytes of the last launch. The caller made sure that there is room. */
@@ -89,15 +137,22 @@ static void touch(flow_cuda_bundle *self, const void *from, size_t bytes, access
   if (bytes > 0) self->accesses[self->access_count++] = (access){ from, (const char *)from + bytes, kind, step };
 }
 
-/* The span goes from the first to the last byte, so that a strided operand counts as all between: too much, never too little. Its step
- * is known where element i of the kernel touches exactly element i of a contiguous operand. */
+/* Bytes that each element touches of a contiguous operand of `bytes` bytes; 0: not its own alone. */
+static int step_of(const bundled *launch, const flow_operand *x, size_t bytes, access_kind kind)
+{
+  own_part own = kind == WRITES ? launch->writes : launch->reads;
+  size_t elements = (size_t)launch->elements, size = (size_t)flow_dtype_size(x->dtype);
+  if (elements == 0 || own == ANY_PART || !flow_cuda_contiguous(x)) return 0;
+  if (own == OWN_ELEMENT) return bytes == elements * size ? (int)size : 0;
+  return bytes % elements == 0 && bytes / elements <= INT_MAX ? (int)(bytes / elements) : 0;
+}
+
+/* The span goes from the first to the last byte, so that a strided operand counts as all between: too much, never too little. */
 static void touch_operand(flow_cuda_bundle *self, const flow_operand *x, access_kind kind)
 {
   size_t bytes;
-  const bundled *launch = &self->launches[self->count - 1];
   const char *from = flow_cuda_span(x, &bytes);
-  int size = flow_dtype_size(x->dtype), aligned = is_aligned_with_result(launch->kernel) && flow_cuda_contiguous(x);
-  touch(self, from, bytes, kind, aligned && bytes == (size_t)launch->count * (size_t)size ? size : 0);
+  touch(self, from, bytes, kind, step_of(&self->launches[self->count - 1], x, bytes, kind));
 }
 
 /* All that a launch reads and writes according to its call: operands, and the fault of the queue for ops that look at it or may raise
@@ -121,14 +176,14 @@ typedef enum dependence { INDEPENDENT, BY_ELEMENTS, DEPENDENT } dependence;
 static dependence depend(const flow_cuda_bundle *self, int earlier, int later)
 {
   const bundled *first = &self->launches[earlier], *second = &self->launches[later];
-  int elements = !small_kernels[first->kernel].phases && !small_kernels[second->kernel].phases && first->count == second->count;
+  int elements = first->elements > 0 && first->elements == second->elements;
   dependence found = INDEPENDENT;
   for (int i = first->first_access; i < end_of_accesses(self, earlier); i++)
     for (int k = second->first_access; k < end_of_accesses(self, later); k++) {
       const access *a = &self->accesses[i], *b = &self->accesses[k];
       if ((a->kind == b->kind && a->kind != WRITES) || a->from >= b->to || b->from >= a->to) continue;
       int same = a->from == b->from && a->step == b->step && a->step > 0;
-      if (!elements || (first->count > 1 && !same)) return DEPENDENT;
+      if (!elements || (first->elements > 1 && !same)) return DEPENDENT;
       found = BY_ELEMENTS;
     }
   return found;
@@ -166,10 +221,13 @@ flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *cal
     *bundle = made;
   }
   flow_cuda_bundle *self = *bundle;
-  int phases = small_kernels[kernel].phases, threads = threads_together(kernel, arguments);
+  int phases = small_kernels[kernel].phases;
+  line_sharing sharing = sharing_of(kernel, arguments);
   bundled launch = { .kernel = kernel, .op = call->op, .group = self->count, .word = self->words, .first_access = self->access_count,
-                     .phases = phases ? (1u << phases) - 1 : 0, .together = phases == 1 || threads == 1, .count = count, .bytes = bytes };
-  if (threads <= REDUCE_FIRST) launch.phases &= ~2u;
+                     .phases = phases ? (1u << phases) - 1 : 0, .together = phases == 1 || sharing.threads == 1, .count = count,
+                     .bytes = bytes };
+  if (sharing.threads <= REDUCE_FIRST) launch.phases &= ~2u;
+  find_elements(&launch, &sharing);
   launch.items = phases ? (int)count * (launch.together ? 1 : bits_of(launch.phases)) : 1;
   if (self->items + launch.items > BUNDLE_ITEMS || self->words + words_of(bytes) > BUNDLE_WORDS ||
       self->access_count + call->input_count + call->output_count + 1 > MOST_ACCESSES) return FLOW_OK;
@@ -234,6 +292,7 @@ static void place_block(flow_cuda_bundle *self, int *placed, bundled *launch, in
     turn++;
   }
   for (int k = 0; k < turns; k++) self->parts[turn + k] |= (uint8_t)(1u << part);
+  part += BUNDLE_PARTS * launch->place;
   unsigned left = launch->phases;
   for (int k = 0; k < turns; k++) {
     unsigned phases = launch->together ? left : left & ~(left - 1);
@@ -255,7 +314,7 @@ static int place_group(flow_cuda_bundle *self, int group)
     if (launch->group != group) continue;
     int place, turn = earliest_turn(self, i, &place);
     launch->last = turn;
-    launch->place = 0;
+    launch->place = place < 0 ? 0 : place;
     if (!small_kernels[launch->kernel].phases) place_elements(self, &placed, launch, turn, place);
     for (int k = 0; small_kernels[launch->kernel].phases && k < launch->count; k++) place_block(self, &placed, launch, turn, k);
   }

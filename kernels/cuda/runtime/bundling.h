@@ -5,7 +5,7 @@
  * Launches depend on each other if one writes bytes that the other touches, by the operands of their calls; effects also read whether
  * there is a fault, which CHECKS ops write. Those are in one block of the bundle, each in the first turn after those that it depends on;
  * what depends on none of them gets another block. An element that is made of what the same thread has just written needs no further
- * turn: scalars that follow each other have one. */
+ * turn: scalars that follow each other have one, as have short lines, each of which a thread does from softmax to argmax. */
 #ifndef FLOW_CUDA_RUNTIME_BUNDLING_H
 #define FLOW_CUDA_RUNTIME_BUNDLING_H
 

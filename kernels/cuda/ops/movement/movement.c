@@ -197,7 +197,7 @@ const flow_kernel flow_cuda_concat_kernels[] = {
 
 /* ---- element_count -------------------------------------------------------------------------------------------------------------- */
 
-/* The number follows from shapes, and is a fill. */
+/* The number follows from shapes, and is a fill, which waits for nobody who makes the input. */
 static flow_status run_element_count(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -209,6 +209,8 @@ static flow_status run_element_count(const flow_call *call, int phase, int64_t b
     int axis = attributes->reduce.count ? attributes->reduce.axes[i] : i;
     count *= (double)x->shape[axis < 0 ? axis + x->rank : axis];
   }
-  return flow_cuda_fill(call, y, count);
+  flow_call alone = *call;
+  alone.input_count = 0;
+  return flow_cuda_fill(&alone, y, count);
 }
 const flow_kernel flow_cuda_element_count_kernels[] = { { .variant = "shapes", .run = run_element_count }, { 0 } };

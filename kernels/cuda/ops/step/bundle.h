@@ -39,8 +39,8 @@ enum { BUNDLE_ITEMS = 192, BUNDLE_WORDS = 3584, BUNDLE_PARTS = 6, BUNDLE_PART = 
 #endif
 
 /* kernel: a small_kernel. which: the elements of an element kernel, their number; of a block kernel, one block. phases: those of a block
- * kernel that are done in this turn, a bit for each. place: the first thread of an element kernel; the part of a block kernel. word: where
- * its arguments begin. */
+ * kernel that are done in this turn, a bit for each. place: the thread of the first element; of a block kernel, its part and BUNDLE_PARTS
+ * times the thread that is its first. word: where its arguments begin. */
 typedef struct bundle_item { int16_t kernel, phases, place, word; int32_t which; } bundle_item;
 
 /* The turns of block b are first[b] to first[b + 1] - 1: none, after the last one; the items of turn t are turn[t] to turn[t + 1] - 1.
@@ -52,9 +52,10 @@ typedef struct bundle_arguments {
   uint64_t    words[BUNDLE_WORDS];
 } bundle_arguments;
 
-/* A thread's share of an item. Elements go to threads from `place` on, round the block. */
+/* A thread's share of an item. Elements and a block kernel's threads go to threads from `place` on, round the block. */
 BODY void bundle_do(const bundle_item *item, int thread, void *part, const void *arguments)
 {
+  int mine = (thread - item->place / BUNDLE_PARTS) & (BLOCK_THREADS - 1);
   switch (item->kernel) {
 #define ELEMENT(name)                                                                                                           \
     case SMALL_##name:                                                                                                          \
@@ -64,7 +65,7 @@ BODY void bundle_do(const bundle_item *item, int thread, void *part, const void 
 #define BLOCK(name, all)                                                                                                        \
     case SMALL_##name:                                                                                                          \
       ROLLED for (int phase = 0; phase < (all); phase++)                                                                        \
-        if (item->phases >> phase & 1) name(phase, thread, item->which, part, (const name##_arguments *)arguments);             \
+        if (item->phases >> phase & 1) name(phase, mine, item->which, part, (const name##_arguments *)arguments);               \
       return;
     SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
