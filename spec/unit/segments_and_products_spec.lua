@@ -1,5 +1,5 @@
 -- Extremes of segments, updates in place of elements and running products: eager ones, which loops over values find, are those of a trace,
--- and products in runs are those of one element after the other.
+-- and products in runs are those of one element after the other. At the end, what ops cost beside each other.
 require "spec.support.init"
 local flow = require "flow"
 
@@ -96,6 +96,7 @@ describe("the time of many elements", function()
   for what, pair in pairs {
     ["segment_max beside segment_sum"] = { 15, function() flow.segment_max(x, numbers, 10) end,
       function() flow.segment_sum(x, numbers, 10) end },
+    ["fmax of whole numbers beside maximum"] = { 3, function() flow.fmax(numbers, 3) end, function() flow.maximum(numbers, 3) end },
     ["argsort of float64 beside float32"] = { 5, function() flow.argsort(double) end, function() flow.argsort(x) end },
   } do
     it(what .. " is of one order", function()

@@ -138,7 +138,11 @@ define(function(x) return ops.abs(floats(x, "fabs")) end, "fabs")
 
 -- The larger and the smaller operand, the other one where one is NaN.
 for name, of in pairs { fmax = "maximum", fmin = "minimum" } do
-  define(function(a, b) return ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops[of](a, b))) end, name)
+  define(function(a, b)
+    a, b = ops.operands(a, b, "flow." .. name)
+    if not tools.is_float(a) and not tools.is_float(b) then return ops[of](a, b) end      -- whole numbers are never NaN
+    return ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops[of](a, b)))
+  end, name)
 end
 
 define(function(a, b)
@@ -150,7 +154,8 @@ end, "heaviside")
 
 define(function(x)
   x = operand(x, "isinf")
-  return ops.eq(ops.abs(tools.is_float(x) and x or x:to("float32")), math.huge)
+  if not tools.is_float(x) then return ops.zeros_like(x, { dtype = "bool" }) end
+  return ops.eq(ops.abs(x), math.huge)
 end, "isinf")
 define(function(x) return ops.eq(floats(x, "isposinf"), math.huge) end, "isposinf")
 define(function(x) return ops.eq(floats(x, "isneginf"), -math.huge) end, "isneginf")
