@@ -184,6 +184,8 @@ flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, cons
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_normalize.c: gamma and beta go into the op that normalizes. live[] as above. */
 flow_status flow_graph_fuse_normalize(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* softmax(q k^T) v without the matrix of the scores (plan/passes/fuse_attention.c). */
+flow_status flow_graph_fuse_attention(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */
 flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 

@@ -81,6 +81,8 @@ static void ops_without_gradient_are_meant(void **state)
     FLOW_OP_batch_norm_relu,
     FLOW_OP_gather_sum,
     FLOW_OP_gather_dense,
+    FLOW_OP_attention,
+    FLOW_OP_attention_gradient,
     FLOW_OP_layer_norm, /* made after gradients were taken */
     FLOW_OP_all_gather,
     FLOW_OP_global_rows,

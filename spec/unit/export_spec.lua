@@ -233,7 +233,7 @@ describe("model:export", function()
       "fused", "casts", "transpose_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy",
       "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
-      "convolution_gradient_relu", "batch_norm_relu", "gather_sum", "gather_dense", "layer_norm", "loop",
+      "convolution_gradient_relu", "batch_norm_relu", "gather_sum", "gather_dense", "attention", "attention_gradient", "layer_norm", "loop",
       "quantize", "quantize_weights", "quantized_convolution",
       "cholesky", "solve", "solve_triangle", "lu", "qr", "eigh", "svd",      -- ONNX' operators take no matrices apart
     } do without[name] = true end

@@ -53,6 +53,54 @@ flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const f
   return FLOW_OK;
 }
 
+/* Whether q, k and v have the same axes before rows and columns. */
+static int lead_alike(const flow_signature *a, const flow_signature *b)
+{
+  return a->rank == b->rank && a->rank >= 2 && flow_shape_equal(a->rank - 2, a->dims, b->rank - 2, b->dims);
+}
+
+/* softmax(q k^T) v: the shapes of both products, and of a mask that broadcasts to the scores. */
+flow_status flow_shape_attention(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                 flow_signature *outputs)
+{
+  const int swapped = attributes->matmul.swapped, swapped_v = swapped & FLOW_ATTENTION_V, swapped_y = swapped & FLOW_ATTENTION_Y;
+  const flow_signature q = unswapped(inputs[0], swapped & FLOW_ATTENTION_Q), k = unswapped(inputs[1], swapped & FLOW_ATTENTION_K);
+  const flow_signature v = unswapped(inputs[2], swapped_v);
+  const flow_attributes first = { .matmul = { .transpose_b = 1 } }, second = { .matmul = { 0 } };
+  flow_signature scores, seen, y;
+  for (int i = 0; i < 3; i++)
+    if (inputs[i].dtype != FLOW_FLOAT32)
+      return flow_rule_fail(op, "%c is %s, expected float32", "qkv"[i], flow_dtype_name(inputs[i].dtype));
+  if (!lead_alike(&q, &k) || !lead_alike(&q, &v))
+    return flow_rule_fail(op, "q %s, k %s and v %s are to have the same axes before the last two", flow_shape_text(q.rank, q.dims),
+                          flow_shape_text(k.rank, k.dims), flow_shape_text(v.rank, v.dims));
+  FLOW_TRY(flow_shape_matmul(op, &first, (flow_signature[]){ q, k }, 2, &scores));
+  FLOW_TRY(flow_shape_matmul(op, &second, (flow_signature[]){ scores, v }, 2, &y));
+  outputs[0] = unswapped(y, swapped_y);
+  if (input_count == 3) return FLOW_OK;
+  if (input_count == 4 || inputs[3].dtype != FLOW_BOOL || inputs[4].rank != 0 || inputs[4].dtype != FLOW_FLOAT32)
+    return flow_rule_fail(op, "a mask of bool comes with a float32 scalar for the scores that it leaves out");
+  FLOW_TRY(flow_rule_broadcast(op, &inputs[3], &scores, &seen));
+  return flow_rule_dims(op, "what the mask and the scores give", &seen, scores.rank, scores.dims);
+}
+
+/* dv, dq and dk have the shapes of v, q and k, each as it is to lie in memory. */
+flow_status flow_shape_attention_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                          flow_signature *outputs)
+{
+  static const struct { int input, of, to; } results[] = {
+    { 3, FLOW_ATTENTION_V, FLOW_ATTENTION_DV }, { 1, FLOW_ATTENTION_Q, FLOW_ATTENTION_DQ }, { 2, FLOW_ATTENTION_K, FLOW_ATTENTION_DK },
+  };
+  const int swapped = attributes->matmul.swapped;
+  flow_signature y;
+  FLOW_TRY(flow_shape_attention(op, attributes, inputs + 1, input_count - 1, &y));
+  FLOW_TRY(flow_rule_same_dtype(op, "g", y.dtype, &inputs[0]));
+  FLOW_TRY(flow_rule_dims(op, "g", &inputs[0], y.rank, y.dims));
+  for (int i = 0; i < 3; i++)
+    outputs[i] = unswapped(unswapped(inputs[results[i].input], swapped & results[i].of), swapped & results[i].to);
+  return FLOW_OK;
+}
+
 /* x {..., inputs}, w {inputs, units}, b {units} -> {..., units}: only the last axis of x is multiplied. */
 flow_status flow_shape_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)

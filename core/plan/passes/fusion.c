@@ -53,13 +53,12 @@ int flow_fusion_is_before(const flow_fusion *f, int value, int node)
 
 /* One block for all tables, with room for the values of the graph as it is now. What rewrites add lies beyond `count`: the tables have
  * no place for it, and redirection leaves it alone. */
-flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
-                            flow_status (*fuse)(flow_fusion *f, int node))
+static flow_status run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                       flow_status (*fuse)(flow_fusion *f, int node))
 {
   size_t values = (size_t)graph->value_count + 1;
   int count = graph->value_count;
   void *block;
-  if (!graph->place) return FLOW_OK;
   FLOW_TRY(flow_alloc_zero(values * (2 * sizeof(int) + 1), &block));
   flow_fusion f = { .graph = graph, .live = live, .readers = block };
   f.same = f.readers + values;
@@ -77,4 +76,16 @@ flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outp
   flow_graph_redirect(graph, f.same, count);
   flow_free(block);
   return status;
+}
+
+flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                            flow_status (*fuse)(flow_fusion *f, int node))
+{
+  return graph->place ? run(graph, live, outputs, output_count, op, fuse) : FLOW_OK;
+}
+
+flow_status flow_fusion_run_on_cpu(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                                   flow_status (*fuse)(flow_fusion *f, int node))
+{
+  return graph->place ? FLOW_OK : run(graph, live, outputs, output_count, op, fuse);
 }

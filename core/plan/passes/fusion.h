@@ -1,4 +1,4 @@
-/* fusion.h: what passes share that join neighbouring nodes; flow_fusion is for those that run for plans on devices only. */
+/* fusion.h: what passes share that join neighbouring nodes; flow_fusion is for those of which one node takes the place of several. */
 #ifndef FLOW_PLAN_PASSES_FUSION_H
 #define FLOW_PLAN_PASSES_FUSION_H
 
@@ -29,6 +29,9 @@ typedef struct flow_fusion {
  * reads them before the end. Does nothing for a graph of the CPU. */
 flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                             flow_status (*fuse)(flow_fusion *f, int node));
+/* The same for graphs of the CPU only. */
+flow_status flow_fusion_run_on_cpu(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                                   flow_status (*fuse)(flow_fusion *f, int node));
 /* Whether two values have the same dtype and shape. */
 int         flow_fusion_alike(const flow_fusion *f, int a, int b);
 /* Whether the value is computed before `node` runs. */

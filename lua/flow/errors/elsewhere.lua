@@ -14,6 +14,7 @@ local WRITER = "flow.data.TFRecordWriter(path):write_example { image = bytes, la
 local TABLE = "flow.data.load_csv(path, { columns = ..., dtypes = ... }) reads columns by name, for from_tensor_slices { columns, y }"
 local RESOLVER = "ClusterResolver() reads TF_CONFIG, CLUSTER_SPEC, and the variables of Kubernetes, Slurm and MPI"
 
+local BY_BLOCKS = "compiled attention over many steps is computed by blocks on the CPU, with nothing to switch"
 local PICKLED = "its file is a Python pickle: numpy.savez(\"x.npz\", ...) writes one that flow.load_npz(path) reads"
 local ONE_PROGRESS = "fit, evaluate and predict take verbose: 1 is a bar, 2 a line for each epoch, 0 nothing"
 local GALLERY = "flow.plot.images(images, file, { titles = ... }) draws pictures in a grid"
@@ -105,8 +106,8 @@ local places = {
     disable_traceback_filtering = "tracebacks end at the script's lines",
     is_traceback_filtering_enabled = "tracebacks end at the script's lines",
     enable_unsafe_deserialization = "nothing in a file is ever run: give classes and functions as custom_objects = { Name = Class }",
-    enable_flash_attention = "attention is always computed by blocks", disable_flash_attention = "attention is always computed by blocks",
-    is_flash_attention_enabled = "attention is always computed by blocks", is_nnx_enabled = "there is one back end, which is not JAX",
+    enable_flash_attention = BY_BLOCKS, disable_flash_attention = BY_BLOCKS, is_flash_attention_enabled = BY_BLOCKS,
+    is_nnx_enabled = "there is one back end, which is not JAX",
     set_backend = "there is one", set_max_epochs = "model:fit takes epochs", set_max_steps_per_epoch = "model:fit takes steps_per_epoch",
     max_epochs = "model:fit takes epochs", max_steps_per_epoch = "model:fit takes steps_per_epoch",
   },
