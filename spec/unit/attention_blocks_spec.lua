@@ -136,6 +136,17 @@ describe("attention over many steps", function()
     end
   end)
 
+  it("is what flow.dot_product_attention computes, whose products transpose and copy nothing", function()
+    local q, k = flow.random.normal({ 2, 300, 4, 8 }, { seed = 1 }), flow.random.normal({ 2, 310, 4, 8 }, { seed = 2 })
+    local mask = masks.lengths(2, 300, 310)
+    for name, options in pairs { plain = {}, causal = { is_causal = true }, both = { is_causal = true, mask = mask, scale = 0.3 } } do
+      local traced = flow.fn(function(x, y) return flow.dot_product_attention(x, y, y, options) end)
+      backend.near(flow.dot_product_attention(q, k, k, options), traced(q, k), 1e-5, name)
+      local plan = traced:describe()
+      assert.same({ 1, 0, 1 }, { count(plan, "attention"), count(plan, "reshape"), count(plan, "transpose") }, plan)
+    end
+  end)
+
   it("stays several ops on a GPU", function()
     if emulated.missing() then
       pending(emulated.missing())

@@ -173,12 +173,27 @@ return function(ops)
     if many_unknown(rows, sizes) or many_unknown(columns, sizes) or many_unknown(inner, sizes) then
       raise("%s: two sizes that only the call knows would become one axis; sum or reshape first", WHAT)
     end
-    local leading, m, k, n = sizes_of(batch, sizes), product_of(rows, sizes), product_of(inner, sizes), product_of(columns, sizes)
-    local function shape(...) return joined(leading, { ... }) end
-    a = ops.reshape_raw(ordered(a, a_labels, joined(batch, rows, inner)), shape(m, k))
-    b = ops.reshape_raw(ordered(b, b_labels, joined(batch, inner, columns)), shape(k, n))
-    local result = joined(batch, rows, columns)
-    return ops.reshape_raw(ops.matmul(a, b), sizes_of(result, sizes)), result
+    local is_batch = set_of(batch)
+    -- x as matrices {first, second}, each one label or several, or none. Where x has labels of `first` after those of `second` the matrices
+    -- stay transposed, which the second result says: the product need not copy them.
+    local function matrices(x, labels, first, second)
+      local is_first, is_transposed = set_of(first), false
+      for _, label in ipairs(labels) do
+        if not is_batch[label] then is_transposed = is_first[label] ~= nil end
+      end
+      if is_transposed then first, second = second, first end
+      x = ordered(x, labels, joined(batch, first, second))
+      if #first ~= 1 or #second ~= 1 then
+        x = ops.reshape_raw(x, joined(sizes_of(batch, sizes), { product_of(first, sizes), product_of(second, sizes) }))
+      end
+      return x, is_transposed
+    end
+    local transpose_a, transpose_b
+    a, transpose_a = matrices(a, a_labels, rows, inner)
+    b, transpose_b = matrices(b, b_labels, inner, columns)
+    local y, result = ops.matmul(a, b, { transpose_a = transpose_a, transpose_b = transpose_b }), joined(batch, rows, columns)
+    if #rows == 1 and #columns == 1 then return y, result end
+    return ops.reshape_raw(y, sizes_of(result, sizes)), result
   end
 
   -- Axes of ellipses that have size 1 where other operands have more are dropped, so that each of the others' positions meets them.

@@ -142,7 +142,8 @@ tools.define_long(function(query, key, value, options)
   local heads, shared, size = tools.length(query, 3, what), tools.length(key, 3, what), tools.length(query, 4, what)
   if heads % shared ~= 0 then raise("flow.%s: %d heads of query do not divide into groups for %d of key", what, heads, shared) end
   if heads ~= shared then key, value = ops.repeat_(key, heads / shared, 3), ops.repeat_(value, heads / shared, 3) end
-  local scores = ops.einsum("btnh,bsnh->bnts", query, key) * (options.scale or 1 / math.sqrt(size))
+  -- the query has fewer elements than the scores; plans take products, mask, softmax and product as one op
+  local scores = ops.einsum("btnh,bsnh->bnts", query * (options.scale or 1 / math.sqrt(size)), key)
   local cap = options.attn_logits_soft_cap
   if cap then scores = ops.tanh(scores / cap) * cap end
   if options.bias ~= nil then scores = scores + operand(options.bias, what) end
