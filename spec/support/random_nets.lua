@@ -348,8 +348,8 @@ local function try(seed, attempt, class)
   if is_float(x) then
     for _ = 1, draw.integer(0, 2) do
       local y = add_some(net, x)
-      -- Keras' layers that change pictures at random need three channels.
-      if #y.shape == #x.shape and (not is_random(class) or y.shape[#y.shape] == x.shape[#x.shape]) then x = y end
+      -- Keras' layers that change pictures at random need three channels; LayerNormalization cuts what it makes of whole numbers to such.
+      if #y.shape == #x.shape and y.dtype == x.dtype and (not is_random(class) or y.shape[#y.shape] == x.shape[#x.shape]) then x = y end
     end
   end
   local ok, y = add(net, class, x)
