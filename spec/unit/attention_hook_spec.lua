@@ -40,6 +40,14 @@ describe("_compute_attention of a class that extends MultiHeadAttention", functi
     assert.near(0, largest(causal, flow.tensor { 0.06715987, 0.52013195, -0.17273362, -0.52163965, 0.20068237 }), 1e-5)
   end)
 
+  it("gets the masks that are given by position, too", function()
+    local layer = Tempered { num_heads = 2, key_dim = 3 }
+    local mask = flow.tensor({ { 1, 1, 0, 1 }, { 1, 0, 1, 1 } }, { dtype = "bool" })
+    local expected = layer(x, x, { value_mask = mask })
+    assert.equal(0, largest(expected, layer(x, x, x, flow.ones({ 2, 4 }, { dtype = "bool" }), mask)))
+    assert.is_true(largest(expected, layer(x, x)) > 1e-3)
+  end)
+
   it("trains in models, with its own variable", function()
     local input = flow.Input { 4, 5 }
     local model = flow.Model(input, Tempered { num_heads = 2, key_dim = 3, dropout = 0.1 }(input, input, { attention_mask = others }))

@@ -88,9 +88,16 @@ end
 function hook.call(layer, ...)
   local call, training = several.read(layer, ...)
   if training == nil then training = scopes.own().training or false end
-  local given = call.options
-  local query, value = call.arguments[1] or given.query, call.arguments[2] or given.value
-  local key = call.arguments[3] or given.key or value
+  local given = {}
+  for name, entry in pairs(call.options) do given[name] = entry end
+  for i, entry in ipairs(call.arguments) do given[layer._named_inputs.arguments[i]] = entry end
+  if given.cache ~= nil then
+    errors.raise("%s: a cache does not go with LoRA or a _compute_attention() of a class of its own: leave the cache out, or save the " ..
+      "model and load it again, which adds LoRA's change to the kernels", object.title(layer))
+  end
+  local query, value = given.query, given.value
+  if value == nil and layer._named_inputs.names.cache then value = query end
+  local key = given.key or value
   if #query.shape ~= 3 or #value.shape ~= 3 then
     errors.raise("%s: with a _compute_attention() of its own it takes inputs {batch, steps, features}", object.title(layer))
   end
