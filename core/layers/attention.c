@@ -39,8 +39,7 @@ flow_status flow_attention_check_dropout(flow_layer *layer)
   return rate >= 0 && rate <= 1 ? FLOW_OK : flow_layer_fail(layer, "dropout must be between 0 and 1, found %.15g", rate);
 }
 
-/* 0, 1, 2, ... in the shape {count, 1} or {1, count}; count is below 2^31. */
-static flow_tensor *positions(flow_expression *e, int64_t count, int as_column)
+flow_tensor *flow_attention_positions(flow_expression *e, int64_t count, int as_column)
 {
   flow_tensor *tensor = NULL;
   if (e->status != FLOW_OK) return NULL;
@@ -51,16 +50,18 @@ static flow_tensor *positions(flow_expression *e, int64_t count, int as_column)
   return flow_express_keep(e, status, tensor);
 }
 
-/* Which key steps a query step sees: those at or before it (causal), those less than `window` steps away, or both. {queries, keys} of
- * bools. */
-flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window)
+/* Which key steps a query step sees: those at or before it (causal), those less than `window` steps away, or both. */
+flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window, flow_tensor *start)
 {
   if (queries < 0 || keys < 0 || queries > INT32_MAX || keys > INT32_MAX) {
     if (e->status == FLOW_OK)
       e->status = flow_fail(FLOW_INVALID_ARGUMENT, "a causal mask or a window needs numbers of steps that are known and below 2^31");
     return NULL;
   }
-  flow_tensor *rows = positions(e, queries, 1), *columns = positions(e, keys, 0), *near = NULL, *before = NULL;
+  flow_tensor *rows = flow_attention_positions(e, queries, 1), *columns = flow_attention_positions(e, keys, 0);
+  flow_tensor *near = NULL, *before = NULL;
+  for (int i = 0; start && start->rank > 0 && i < 2; i++) start = flow_attention_expand(e, start, -1);
+  if (start) rows = e_add(e, rows, start);
   if (causal) before = e_ge(e, rows, columns);
   if (window) {
     flow_tensor *distance = e_abs(e, e_sub(e, rows, columns));
@@ -254,16 +255,23 @@ static flow_tensor *transpose(flow_expression *e, flow_tensor *x, const int *ord
   return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
-/* {batch, ..., heads * dim} as {batch, others, heads, attended..., dim}; steps: the sizes of those attended. */
-static flow_tensor *split(flow_expression *e, flow_tensor *x, const plan *p, int64_t heads, int64_t dim, int64_t *steps)
+/* {batch, ..., heads * dim} as {batch, ..., heads, dim}. */
+static flow_tensor *split(flow_expression *e, flow_tensor *x, int64_t heads, int64_t dim)
 {
   int64_t dims[FLOW_MAX_RANK];
   if (e->status != FLOW_OK) return NULL;
   for (int i = 0; i < x->rank - 1; i++) dims[i] = x->shape[i];
   dims[x->rank - 1] = heads;
   dims[x->rank] = dim;
+  return flow_express_reshape(e, x, x->rank + 1, dims);
+}
+
+/* That as {batch, others, heads, attended..., dim}; steps: the sizes of those attended. */
+static flow_tensor *arrange(flow_expression *e, flow_tensor *x, const plan *p, int64_t *steps)
+{
+  if (e->status != FLOW_OK) return NULL;
   for (int i = 0; i < p->attended; i++) steps[i] = x->shape[p->permutation[p->rank - 1 - p->attended + i]];
-  return transpose(e, flow_express_reshape(e, x, p->rank, dims), p->permutation);
+  return transpose(e, x, p->permutation);
 }
 
 /* x with its `count` axes from `from` on as the dim_count in dims, which have the same product; x itself where they are the same. Fails
@@ -298,9 +306,10 @@ static flow_tensor *as_bool(flow_expression *e, flow_tensor *mask)
   return mask ? flow_express_cast(e, mask, FLOW_BOOL) : NULL;
 }
 
-/* All masks of a call in one that broadcasts to the scores {batch, others, heads, queries..., keys...}; NULL: none. */
+/* All masks of a call in one that broadcasts to the scores {batch, others, heads, queries..., keys...}; NULL: none. start: as in
+ * flow_attention_band. */
 static flow_status make_mask(flow_expression *e, const flow_layer *layer, const plan *p, const flow_named_call *call, int score_rank,
-                             const int64_t *queries, const int64_t *keys, flow_tensor **out)
+                             const int64_t *queries, const int64_t *keys, flow_tensor *start, flow_tensor **out)
 {
   int causal = flow_argument_boolean(call->options, "use_causal_mask");
   int has_window = !flow_argument_is_null(layer->arguments, "sliding_window");
@@ -312,7 +321,7 @@ static flow_status make_mask(flow_expression *e, const flow_layer *layer, const 
   if (in[QUERY_MASK]) mask = flow_attention_expand(e, as_bool(e, in[QUERY_MASK]), -1);
   if (in[VALUE_MASK]) mask = flow_attention_both(e, mask, flow_attention_expand(e, as_bool(e, in[VALUE_MASK]), -2));
   if (in[KEY_MASK]) mask = flow_attention_both(e, mask, flow_attention_expand(e, as_bool(e, in[KEY_MASK]), -2));
-  if (causal || window) mask = flow_attention_both(e, mask, flow_attention_band(e, queries[0], keys[0], causal, window));
+  if (causal || window) mask = flow_attention_both(e, mask, flow_attention_band(e, queries[0], keys[0], causal, window, start));
   if (mask && given && given->rank > mask->rank)
     while (e->status == FLOW_OK && mask->rank > 2 && mask->rank < given->rank) mask = flow_attention_expand(e, mask, -3);
   mask = flow_attention_both(e, mask, given);
@@ -354,27 +363,43 @@ static flow_tensor *project_back(flow_expression *e, flow_layer *layer, flow_ten
   return out && kernel ? replace(e, out, out->rank - 1, 1, kernel->shape + 2, kernel->rank - 2) : NULL;
 }
 
-/* In order: projections; axes so that {..., heads, steps, channels} are matrices; scores q k^T / sqrt(key_dim); masks; softmax in
- * float32; dropout; weights times values; axes back; gate; output projection. Several attended axes are one axis in the products, and
- * are taken apart again in the result and in the scores. */
+/* In order: projections; those of earlier steps from the cache; axes so that {..., heads, steps, channels} are matrices; scores
+ * q k^T / sqrt(key_dim); masks; softmax in float32; dropout; weights times values; axes back; gate; output projection. Several attended
+ * axes are one axis in the products, and are taken apart again in the result and in the scores. */
 flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
-                                int axis_count, const flow_named_call *call, flow_tensor **outputs)
+                                int axis_count, const flow_attention_cache *cache, const flow_named_call *call, flow_tensor **outputs)
 {
   flow_tensor *query = call->inputs[QUERY], *value = call->inputs[VALUE], *key = call->inputs[KEY] ? call->inputs[KEY] : value;
-  flow_tensor *mask = NULL;
+  flow_tensor *mask = NULL, *start = NULL, *next = NULL;
   flow_signature inputs[] = { flow_signature_of(query), flow_signature_of(value), flow_signature_of(key) };
   plan p;
   FLOW_TRY(check_inputs(layer, inputs));
   FLOW_TRY(flow_layer_check_channels(layer, &inputs[QUERY], "features"));
   FLOW_TRY(plan_axes(layer, query->rank, axes, axis_count, &p));
+  if (cache) FLOW_TRY(flow_attention_check_cache(layer, heads, cache, query, axes, axis_count));
   flow_expression e = flow_expression_of(context);
   int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK], group[2] = { heads->key_heads, heads->heads / heads->key_heads };
   int head_axis = p.rank - 2 - p.attended, grouped = group[1] > 1;
   flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query) : NULL;
   flow_tensor *q = project(&e, layer, OF_QUERY, 1, query);
-  q = split(&e, e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim))), &p, heads->heads, heads->key_dim, queries);
-  flow_tensor *k = split(&e, project(&e, layer, OF_KEY, 1, key), &p, heads->key_heads, heads->key_dim, keys);
-  flow_tensor *v = split(&e, project(&e, layer, OF_VALUE, 1, value), &p, heads->key_heads, heads->value_dim, keys);
+  q = split(&e, e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim))), heads->heads, heads->key_dim);
+  flow_tensor *k = NULL, *v = NULL;
+  if (!cache || cache->index) {
+    k = split(&e, project(&e, layer, OF_KEY, 1, key), heads->key_heads, heads->key_dim);
+    v = split(&e, project(&e, layer, OF_VALUE, 1, value), heads->key_heads, heads->value_dim);
+  }
+  if (cache) {
+    next = cache->held;
+    if (cache->index) {
+      start = flow_attention_start(&e, cache, key);
+      next = flow_attention_store(&e, next, start, k, v);
+    }
+    k = flow_attention_stored(&e, next, 0);
+    v = flow_attention_stored(&e, next, 1);
+  }
+  q = arrange(&e, q, &p, queries);
+  k = arrange(&e, k, &p, keys);
+  v = arrange(&e, v, &p, keys);
   if (e.status != FLOW_OK) return flow_expression_end(&e);
   const int64_t all_queries = product_of(queries, p.attended), all_keys = product_of(keys, p.attended);
   q = replace(&e, q, head_axis + 1, p.attended, &all_queries, 1);
@@ -387,7 +412,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   }
   flow_tensor *scores = flow_attention_multiply(&e, q, k, 1); /* {batch, others, heads, all queries, all keys} */
   if (grouped) scores = replace(&e, scores, head_axis, 2, &heads->heads, 1);
-  flow_status status = make_mask(&e, layer, &p, call, head_axis + 1 + 2 * p.attended, queries, keys, &mask);
+  flow_status status = make_mask(&e, layer, &p, call, head_axis + 1 + 2 * p.attended, queries, keys, start, &mask);
   if (status != FLOW_OK) {
     flow_expression_end(&e);
     return status;
@@ -413,5 +438,10 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   y = project_back(&e, layer, y);
   if (flow_argument_boolean(call->options, "return_attention_scores"))
     weights = replace(&e, weights, head_axis + 1, 2, steps, 2 * p.attended);
-  return flow_attention_give(&e, call, y, weights, outputs);
+  if (e.status == FLOW_OK && next) flow_tensor_retain(next); /* beyond the end of the expression */
+  else next = NULL;
+  status = flow_attention_give(&e, call, y, weights, outputs);
+  if (status != FLOW_OK) flow_tensor_release(next);
+  else if (cache) outputs[outputs[1] ? 2 : 1] = next;
+  return status;
 }

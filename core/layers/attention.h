@@ -34,19 +34,40 @@ typedef struct flow_attention_heads {
   const flow_layer_part *parts;           /* query, key, gate, value, output */
 } flow_attention_heads;
 
+/* What a call has of earlier calls (attention_cache.c). held: {batch, 2, steps, key heads, size}, keys and values that are projected
+ * already. index: how many of those steps are before the first one of this call, one number, or one for each row; NULL: the call adds
+ * nothing, and does not read its value and key. */
+typedef struct flow_attention_cache {
+  flow_tensor *held, *index;
+} flow_attention_cache;
+
 /* Keras' check of argument "dropout". */
 flow_status flow_attention_check_dropout(flow_layer *layer);
 /* Creates the kernels and biases for inputs in the order of flow_attention_heads_inputs. */
 flow_status flow_attention_build(flow_context *context, flow_layer *layer, const flow_attention_heads *heads,
                                  const flow_signature *inputs);
 /* The call, which attends to `axes`, counted from 0: outputs[0] like the query, outputs[1] the weights {batch, heads, query steps, key
- * steps} where they were asked for. */
+ * steps} where they were asked for. With a cache, which is NULL for layers that have none, the last output is the one for the next call. */
 flow_status flow_attention_call(flow_context *context, flow_layer *layer, const flow_attention_heads *heads, const int *axes,
-                                int axis_count, const flow_named_call *call, flow_tensor **outputs);
+                                int axis_count, const flow_attention_cache *cache, const flow_named_call *call, flow_tensor **outputs);
 
+/* Whether a call of a query with these attended axes may have this cache. */
+flow_status flow_attention_check_cache(const flow_layer *layer, const flow_attention_heads *heads, const flow_attention_cache *cache,
+                                       const flow_tensor *query, const int *axes, int axis_count);
+/* The index of a cache for a call with this key {batch, steps, features}, {} or {batch}: it fails, in traces when they run, where the
+ * steps do not fit. */
+flow_tensor *flow_attention_start(flow_expression *e, const flow_attention_cache *cache, flow_tensor *key);
+/* The cache with keys and values, {batch, steps, heads, size}, from `start` on. */
+flow_tensor *flow_attention_store(flow_expression *e, flow_tensor *held, flow_tensor *start, flow_tensor *key, flow_tensor *value);
+/* The keys (0) or values (1) of a cache, {batch, steps, heads, size}. */
+flow_tensor *flow_attention_stored(flow_expression *e, flow_tensor *held, int which);
+
+/* 0, 1, 2, ... in the shape {count, 1} or {1, count}; count is below 2^31. */
+flow_tensor *flow_attention_positions(flow_expression *e, int64_t count, int as_column);
 /* {queries, keys} of bool: whether key j is not after query i (window: and both are less than that many steps apart, where that is not 0;
- * causal 0: only that). */
-flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window);
+ * causal 0: only that). start: of the queries among the keys, as flow_attention_start gives it, {batch}: the result is {batch, queries,
+ * keys}; NULL: 0. */
+flow_tensor *flow_attention_band(flow_expression *e, int64_t queries, int64_t keys, int causal, int64_t window, flow_tensor *start);
 /* Both masks, of which one may be NULL. */
 flow_tensor *flow_attention_both(flow_expression *e, flow_tensor *a, flow_tensor *b);
 /* x with an axis of 1 before `axis`, counted from the end: -1 is after the last. */

@@ -35,7 +35,8 @@ flow_status flow_attention_score(flow_context *context, flow_layer *layer, flow_
   flow_tensor *scores = scores_of(&e, layer, query, key), *mask = call->inputs[VALUE_MASK];
   if (mask) mask = flow_attention_expand(&e, flow_express_cast(&e, mask, FLOW_BOOL), -2);
   if (scores && flow_argument_boolean(call->options, "use_causal_mask"))
-    mask = flow_attention_both(&e, mask, flow_attention_band(&e, scores->shape[scores->rank - 2], scores->shape[scores->rank - 1], 1, 0));
+    mask = flow_attention_both(&e, mask,
+                               flow_attention_band(&e, scores->shape[scores->rank - 2], scores->shape[scores->rank - 1], 1, 0, NULL));
   if (mask && scores) {      /* 65504 is the largest float16 */
     flow_tensor *less = e_sub(&e, scores, flow_express_number(&e, scores, scores->dtype == FLOW_FLOAT16 ? 65504 : 1e9));
     scores = e_where(&e, mask, scores, less);

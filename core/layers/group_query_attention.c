@@ -48,7 +48,7 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 {
   static const int steps[] = { 1 };
   flow_attention_heads heads = heads_of(layer);
-  return flow_attention_call(context, layer, &heads, steps, 1, call, outputs);
+  return flow_attention_call(context, layer, &heads, steps, 1, NULL, call, outputs);
 }
 
 const flow_layer_class flow_layer_group_query_attention = {

@@ -3,11 +3,13 @@
  * other sizes of the attended axes; the output has the query's shape, or output_shape in place of its features.
  * keras/src/layers/attention/multi_head_attention.py.
  *
- * This file says what is MultiHeadAttention's own: as many heads of the key as of the query, value_dim, output_shape, attention_axes. */
-#include "layers/attention.h"
+ * This file says what is MultiHeadAttention's own, and CachedMultiHeadAttention's: as many heads of the key as of the query, value_dim,
+ * output_shape, attention_axes. */
+#include "layers/multi_head_attention.h"
+
 #include "tensor/axis.h"
 
-static const flow_argument parameters[] = {
+const flow_argument flow_multi_head_parameters[] = {
   { "num_heads", FLOW_INTEGER, NULL, ">0" },        { "key_dim", FLOW_INTEGER, NULL, ">0" },
   { "value_dim", FLOW_INTEGER, "null", ">0" },      { "dropout", FLOW_NUMBER, "0", NULL },
   { "use_bias", FLOW_BOOLEAN, "true", NULL },       { "output_shape", FLOW_SHAPE, "null", ">0" },
@@ -16,7 +18,7 @@ static const flow_argument parameters[] = {
 };
 
 /* value_dim defaults to key_dim. */
-static flow_status check(flow_layer *layer)
+flow_status flow_multi_head_check(flow_layer *layer)
 {
   if (flow_argument_is_null(layer->arguments, "value_dim")) /* as Keras' get_config says */
     FLOW_TRY(flow_arguments_set_number(layer->arguments, "value_dim", flow_argument_integer(layer->arguments, "key_dim")));
@@ -35,7 +37,7 @@ static flow_attention_heads heads_of(const flow_layer *layer)
   return heads;
 }
 
-static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+flow_status flow_multi_head_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
   flow_attention_heads heads = heads_of(layer);
@@ -57,23 +59,30 @@ static flow_status axes_of(const flow_layer *layer, int rank, int axes[FLOW_MAX_
   return FLOW_OK;
 }
 
-static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+flow_status flow_multi_head_call(flow_context *context, flow_layer *layer, const flow_attention_cache *cache, const flow_named_call *call,
+                                 flow_tensor **outputs)
 {
   int axes[FLOW_MAX_RANK], count;
   flow_attention_heads heads = heads_of(layer);
   FLOW_TRY(axes_of(layer, call->inputs[0]->rank, axes, &count));
-  return flow_attention_call(context, layer, &heads, axes, count, call, outputs);
+  return flow_attention_call(context, layer, &heads, axes, count, cache, call, outputs);
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  return flow_multi_head_build(context, layer, count, inputs);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
+{
+  return flow_multi_head_call(context, layer, NULL, call, outputs);
 }
 
 const flow_layer_class flow_layer_multi_head_attention = {
   .name = "MultiHeadAttention",
-  .positional = 18,
-  .parameters = parameters,
   .input_names = flow_attention_heads_inputs,
   FLOW_ATTENTION_LAYER,
-  .check = check,
+  FLOW_MULTI_HEAD_LAYER,
   .clears_masks = 1,
-  .regularizes_parts = 1,
-  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "For each step of query, what num_heads heads find in value where key is like it."
 };

@@ -24,6 +24,7 @@ import tensorflow as tf
 from keras.src.applications import convnext
 
 from cases import LOSSES, METRICS, OPTIMIZERS, SCHEDULES, TRAINING
+from layer_cases.cached_attention import CachedMultiHeadAttention
 from nets import NETS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -141,8 +142,9 @@ def call_layer(layer, call, inputs):
 
 
 def layer_class(name):
-    """A layer of Keras by its name; LayerScale is not among the public ones."""
-    return convnext.LayerScale if name == "LayerScale" else getattr(keras.layers, name)
+    """A layer of Keras by its name; LayerScale is not among the public ones, CachedMultiHeadAttention is KerasHub's."""
+    elsewhere = {"LayerScale": convnext.LayerScale, "CachedMultiHeadAttention": CachedMultiHeadAttention}
+    return elsewhere.get(name) or getattr(keras.layers, name)
 
 
 def with_layers(value):

@@ -7,6 +7,7 @@
 #include "cpu/cost.h"
 #include "cpu/index.h"
 #include "cpu/movement/movement.h"
+#include "ops/index_words.h"
 #include "tensor/tensor.h"
 
 /* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
@@ -33,9 +34,10 @@ ALWAYS_INLINE flow_status gather_rows(const flow_call *call, char *to, const siz
 {
   const flow_operand *table = &call->inputs[0], *indices = &call->inputs[1];
   int64_t count = size_of(indices);
+  const char *what = call->attributes->axis.axis == FLOW_PLACES_IN_CACHE ? FULL_CACHE : "index";
   for (int64_t i = 0; i < count; i++) {
     int64_t index = index_at(indices, i);
-    if (index < 0 || index >= table->shape[0]) return fail_index(call, "index", indices, i, indices_a_row(indices), table->shape[0]);
+    if (index < 0 || index >= table->shape[0]) return fail_index(call, what, indices, i, indices_a_row(indices), table->shape[0]);
     if (to) copy_bytes(to + (size_t)i * bytes, (const char *)table->data + (size_t)index * bytes, bytes);
   }
   return FLOW_OK;

@@ -48,15 +48,20 @@ function entries.base(layer)
   return { name = layer.name, trainable = layer._trainable, dtype = entries.policy(layer._policy.name) }
 end
 
--- Classes that Keras has in its own module, which it does not export.
-local ELSEWHERE = { LayerScale = "keras.src.applications.convnext" }
+-- Classes that are not in keras.layers: their modules and the names by which they are registered there. LayerScale is Keras' own, which it
+-- does not export; CachedMultiHeadAttention is KerasHub's.
+local ELSEWHERE = {
+  LayerScale = { "keras.src.applications.convnext", "LayerScale" },
+  CachedMultiHeadAttention = { "keras_hub.src.layers.modeling.cached_multi_head_attention", "keras_hub>CachedMultiHeadAttention" },
+}
 
 -- The entry of a layer of a built-in class: its config comes from the library, except where Lua has changed the layer.
 local function record_entry(layer)
   local name = layer.class_name
   local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted") or rawget(layer, "_box_format")
   local config = by_lua and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
-  return { module = ELSEWHERE[name] or "keras.layers", class_name = name, registered_name = ELSEWHERE[name] and name or json.null,
+  local module, registered = unpack(ELSEWHERE[name] or { "keras.layers", json.null })
+  return { module = module, class_name = name, registered_name = registered,
            config = json.printed(config) }
 end
 

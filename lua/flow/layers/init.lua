@@ -113,13 +113,15 @@ local function add_projections(class)
   end
 end
 
+local function add_hook_and_projections(class)
+  require("flow.layers.own.attention_hook").install(class)
+  add_projections(class)
+end
+
 -- What classes have beside their records, by their names: functions of the class.
 local MORE = {
   Normalization = function(class) require "flow.layers.normalization" (class) end,
-  MultiHeadAttention = function(class)
-    require("flow.layers.own.attention_hook").install(class)
-    add_projections(class)
-  end,
+  MultiHeadAttention = add_hook_and_projections, CachedMultiHeadAttention = add_hook_and_projections,
   GroupQueryAttention = add_projections,
 }
 for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do

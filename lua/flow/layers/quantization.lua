@@ -19,7 +19,8 @@ local made = 0      -- ever: what was traced before belongs to another number
 local range = native.array("double", 2)
 
 -- The classes that are quantized without data, as in Keras; those that are "only" are not quantized otherwise.
-quantization.BY_ROW = { Dense = "too", EinsumDense = "only", Embedding = "only", MultiHeadAttention = "only", GroupQueryAttention = "only" }
+quantization.BY_ROW = { Dense = "too", EinsumDense = "only", Embedding = "only", MultiHeadAttention = "only", GroupQueryAttention = "only",
+                        CachedMultiHeadAttention = "only" }
 
 -- Whether a layer is one that can be quantized.
 function quantization.can(layer)

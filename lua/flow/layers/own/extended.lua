@@ -18,7 +18,8 @@ local COMMON = { name = true, trainable = true, dtype = true, activity_regulariz
 
 -- Methods that a class may have in place of parts of a layer's computation, and the modules that compute the rest.
 local CONVOLUTION = { convolution_op = "convolution_hook" }
-local HOOKS = { MultiHeadAttention = { _compute_attention = "attention_hook" }, Conv1D = CONVOLUTION, Conv2D = CONVOLUTION,
+local ATTENTION = { _compute_attention = "attention_hook" }
+local HOOKS = { MultiHeadAttention = ATTENTION, CachedMultiHeadAttention = ATTENTION, Conv1D = CONVOLUTION, Conv2D = CONVOLUTION,
                 Conv3D = CONVOLUTION }
 
 -- Whether its class has a call or a build of its own, in place of those of the library.

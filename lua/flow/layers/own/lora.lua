@@ -102,7 +102,7 @@ function lora.enable_part(attention, kernel, part, rank, alpha, a_initializer, b
   if attention.kernel_constraint or attention._activity then
     errors.raise("%s: LoRA does not go with a constraint or an activity_regularizer", title)
   end
-  if #attention._input_shape[1] ~= 3 or attention.class_name == "MultiHeadAttention" and attention.attention_axes then
+  if #attention._input_shape[1] ~= 3 or attention._record_name ~= "GroupQueryAttention" and attention.attention_axes then
     errors.raise("%s: LoRA is for inputs {batch, steps, features} without attention_axes", title)
   end
   changes[kernel] = freeze(attention, kernel, part .. "/lora_kernel", rank, alpha, a_initializer, b_initializer,

@@ -38,6 +38,10 @@ flow.layers.AdditiveAttention:
 flow.layers.MultiHeadAttention:
   local x = flow.ones { 1, 3, 4 }
   print(layers.MultiHeadAttention { num_heads = 2, key_dim = 4 }(x, x).shape[3])      --> 4
+flow.layers.CachedMultiHeadAttention:
+  local x, layer = flow.ones { 1, 1, 4 }, layers.CachedMultiHeadAttention { num_heads = 2, key_dim = 4 }
+  local y, cache = unpack(layer(x, { cache = flow.zeros { 1, 2, 8, 2, 4 }, cache_update_index = 0, use_causal_mask = true }))
+  print(cache.shape[3])      --> 8
 flow.layers.GroupQueryAttention:
   local x = flow.ones { 1, 3, 4 }
   print(layers.GroupQueryAttention { head_dim = 4, num_query_heads = 2, num_key_value_heads = 1 }(x, x).shape[3])      --> 4
