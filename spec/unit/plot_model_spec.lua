@@ -103,6 +103,19 @@ describe("model:plot", function()
     assert.is_truthy(text:find('label="Dense\\nsay \\"hi\\"\\nfloat32"', 1, true))
   end)
 
+  it("tells activations and what is trained where it is asked to", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(3, { activation = "relu" }), layers.Dense(2), layers.ReLU(),
+      layers.Activation(function(x) return x * 2 end) }
+    model.layers[2].trainable = false
+    local text = written(".dot", function(path)
+      flow.utils.plot_model(model, path, { show_layer_activations = true, show_trainable = true })
+    end)
+    local labels = {}
+    for label in text:gmatch 'label="([^"]*)"' do labels[#labels + 1] = label end
+    assert.same({ "InputLayer", "Dense\\nactivation: relu\\ntrainable: true", "Dense\\nactivation: linear\\ntrainable: false", "ReLU",
+      "Activation\\nactivation: function" }, labels)
+  end)
+
   it("draws a model that is not built yet, and names what it cannot do", function()
     local model = flow.Sequential { layers.Flatten(), layers.Dense(2) }
     local text = written(".svg", function(path) model:plot(path, { show_shapes = true }) end)

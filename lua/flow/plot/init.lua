@@ -112,8 +112,8 @@ function plot.images(images, file, options)
   return show(picture or room.text(shown, columns > 0 and columns - 1 or 79, options.title))
 end
 
--- model:plot("model.png", { show_shapes =, show_dtype =, show_layer_names =, rankdir = "TB", expand_nested = }): the graph of layers,
--- as a picture or, ending in .dot, for Graphviz.
+-- model:plot("model.png", { show_shapes =, show_dtype =, show_layer_names =, show_layer_activations =, show_trainable =, rankdir = "TB",
+-- expand_nested = }): the graph of layers, as a picture or, ending in .dot, for Graphviz.
 function plot.model(model, file, options)
   local kind = ending("model:plot", file, { "svg", "png", "dot" })
   local room = require "flow.plot.model"

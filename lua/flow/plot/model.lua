@@ -12,7 +12,9 @@ local svg = require "flow.plot.svg"
 
 local plot = {}
 
-local OPTIONS = { show_shapes = true, show_dtype = true, show_layer_names = true, rankdir = true, expand_nested = true }
+local SWITCHES = { "show_shapes", "show_dtype", "show_layer_names", "expand_nested", "show_layer_activations", "show_trainable" }
+local OPTIONS = { rankdir = true }
+for _, name in ipairs(SWITCHES) do OPTIONS[name] = true end
 local DIRECTIONS = { TB = true, BT = true, LR = true, RL = true }
 local MARGIN, PADDING, MOST_WIDTH = 20, 12, 320
 local INK, MUTED, EDGE = "#24292f", "#66707b", "#8a949e"
@@ -23,20 +25,21 @@ local COLORS = {
   { "Normalization", "#f4effa", "#8a63b8" }, { "^Add$", "#fdf6dd", "#b8962a" }, { "Concatenate", "#fdf6dd", "#b8962a" },
 }
 
--- The options of model:plot, checked: { shapes =, dtype =, names =, expand = true or nil, rankdir = "TB" by default }.
+-- The options of model:plot, checked: { shapes =, dtype =, names =, activations =, trainable =, expand = true or nil, rankdir = "TB" by
+-- default }.
 local function check_options(options)
   options = errors.check_options("model:plot", options, OPTIONS)
   local rankdir = options.rankdir or "TB"
   if not DIRECTIONS[rankdir] then
     errors.raise("model:plot: rankdir is \"TB\", \"BT\", \"LR\" or \"RL\", got %s", errors.describe(rankdir))
   end
-  for _, name in ipairs { "show_shapes", "show_dtype", "show_layer_names", "expand_nested" } do
+  for _, name in ipairs(SWITCHES) do
     if options[name] ~= nil and type(options[name]) ~= "boolean" then
       errors.raise("model:plot: %s is true or false, got %s", name, errors.describe(options[name]))
     end
   end
   return { shapes = options.show_shapes, dtype = options.show_dtype, names = options.show_layer_names, rankdir = rankdir,
-           expand = options.expand_nested }
+           activations = options.show_layer_activations, trainable = options.show_trainable, expand = options.expand_nested }
 end
 
 ---- the graph -------------------------------------------------------------------------------------------------------------------
@@ -101,6 +104,16 @@ local function shapes_text(list)
   return #parts == 0 and "?" or #parts == 1 and parts[1] or "[" .. table.concat(parts, ", ") .. "]"
 end
 
+-- The name of a layer's activation; nil: it has none. That of a layer is its class, that of a function of the script "function".
+local function activation_of(layer)
+  local own = rawget(layer, "_own_choices")
+  if own and own.activation then return "function" end
+  local ok, config = pcall(layer.get_config, layer)
+  local activation = ok and type(config) == "table" and config.activation
+  if type(activation) == "table" then activation = activation.class_name end
+  return type(activation) == "string" and activation or nil
+end
+
 -- The lines of a box: the class, then what was asked for.
 local function lines_of(box, how)
   local lines = { { text = box.class, size = 13.5, weight = "600", fill = INK } }
@@ -119,6 +132,9 @@ local function lines_of(box, how)
     end
   end
   if how.dtype then add(#box.outputs > 0 and box.outputs[1].dtype or "?") end
+  local activation = how.activations and activation_of(box.layer)
+  if activation then add("activation: " .. activation) end
+  if how.trainable and #box.layer.weights > 0 then add("trainable: " .. tostring(box.layer.trainable)) end
   return lines
 end
 
