@@ -308,7 +308,7 @@ end
 
 -- Draws a model's graph; what is drawn is what model:plot(file) draws.
 takes("model: any, to_file: path = 'model.png', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
-  "rankdir?: 'TB'|'LR', expand_nested?: boolean, show_layer_activations?: boolean, show_trainable?: boolean; }")
+  "rankdir?: 'TB'|'LR', expand_nested?: boolean, dpi?: number, show_layer_activations?: boolean, show_trainable?: boolean; }")
 function utils.plot_model(model, file, options)
   if type(model) ~= "table" or type(getmetatable(model)) ~= "table" or not model.layers then
     raise("flow.utils.plot_model: expected a model, got %s", errors.describe(model))

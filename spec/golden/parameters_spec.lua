@@ -17,7 +17,7 @@ local MISSING = {
   clear_session = "free_memory", get_registered_object = "module_objects",
   geomspace = "axis", linspace = "axis retstep", logspace = "axis", one_hot = "axis", shuffle = "axis",
   jvp = "has_aux", max = "initial", min = "initial", prod = "dtype", unique = "axis fill_value size",
-  plot_model = "dpi splines", vectorize = "excluded signature",
+  plot_model = "splines", vectorize = "excluded signature",
   split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
   save_model = "zipped", save_weights = "max_shard_size", assert_same_structure = "check_types", map_structure = "none_is_leaf",
   BatchNormalization = "renorm renorm_clipping renorm_momentum",

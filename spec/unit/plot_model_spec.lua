@@ -116,13 +116,26 @@ describe("model:plot", function()
       "Activation\\nactivation: function" }, labels)
   end)
 
+  it("has as many dots an inch as it is asked to", function()
+    local model, path = flow.Sequential { layers.Input { 4 }, layers.Dense(3) }, os.tmpname() .. ".png"
+    finally(function() os.remove(path) end)
+    local function shape_with(dpi)
+      flow.utils.plot_model(model, path, { dpi = dpi })
+      return flow.image.decode_png(flow.io.read_file(path)).shape
+    end
+    local usual, double = shape_with(nil), shape_with(192)
+    assert.same({ 2 * usual[1], 2 * usual[2] }, { double[1], double[2] })
+    assert.matches("dpi=50;", written(".dot", function(file) model:plot(file, { dpi = 50 }) end))
+    assert.matches("dpi, dots an inch, is a number from 24 to 2400, got the number 0", message_of(model.plot, model, path, { dpi = 0 }))
+  end)
+
   it("draws a model that is not built yet, and names what it cannot do", function()
     local model = flow.Sequential { layers.Flatten(), layers.Dense(2) }
     local text = written(".svg", function(path) model:plot(path, { show_shapes = true }) end)
     assert.are.equal(2, #boxes_of(text))
     assert.are.equal('model:plot: "m.jpg": pictures are written as .svg or .png or .dot files', message_of(model.plot, model, "m.jpg"))
     assert.is_truthy(message_of(model.plot, model, "m.svg", { rankdir = "UP" }):find('rankdir is "TB", "BT", "LR" or "RL"', 1, true))
-    assert.is_truthy(message_of(model.plot, model, "m.svg", { dpi = 200 }):find('unknown option "dpi"', 1, true))
+    assert.is_truthy(message_of(model.plot, model, "m.svg", { dotted = 200 }):find('unknown option "dotted"', 1, true))
   end)
 end)
 

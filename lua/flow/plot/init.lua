@@ -34,10 +34,15 @@ local PICTURES = { "svg", "png" }
 internal.PICTURES = PICTURES
 
 -- Writes a drawing to a file of one of PICTURES' endings, in place of what was there. title: what it shows, in words; an SVG file has it
--- for readers that do not see it, a PNG file leaves it out.
-local function write(what, file, drawing, title)
+-- for readers that do not see it, a PNG file leaves it out. dpi: dots an inch of a PNG file, 96 by default; an SVG file has no dots.
+local function write(what, file, drawing, title, dpi)
   if ending(what, file, PICTURES) == "svg" then return io.write(file, drawing:to_string(title)) end
-  require("flow.tensor.image").save(file, require("flow.plot.raster").pixels(drawing))
+  local image, pixels = require "flow.tensor.image", require("flow.plot.raster").pixels(drawing)
+  if dpi then
+    local function size(axis) return math.max(1, math.floor(pixels.shape[axis] * dpi / 96 + 0.5)) end
+    pixels = image.resize(pixels, { size(1), size(2) }):clip(0, 255):round():to "uint8"
+  end
+  image.save(file, pixels)
 end
 
 internal.write = write
@@ -113,12 +118,13 @@ function plot.images(images, file, options)
 end
 
 -- model:plot("model.png", { show_shapes =, show_dtype =, show_layer_names =, show_layer_activations =, show_trainable =, rankdir = "TB",
--- expand_nested = }): the graph of layers, as a picture or, ending in .dot, for Graphviz.
+-- expand_nested =, dpi = }): the graph of layers, as a picture or, ending in .dot, for Graphviz.
 function plot.model(model, file, options)
   local kind = ending("model:plot", file, { "svg", "png", "dot" })
   local room = require "flow.plot.model"
   if kind == "dot" then return io.write(file, room.dot(model, options)) end
-  write("model:plot", file, room.draw(model, options))
+  local drawing, title = room.draw(model, options)
+  write("model:plot", file, drawing, title, options and options.dpi)
 end
 
 -- flow.plot.filters(layer, "filters.png", { columns =, max_images = 64 }): what a convolution's filters look like: each as a picture, of 3

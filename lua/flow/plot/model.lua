@@ -13,7 +13,7 @@ local svg = require "flow.plot.svg"
 local plot = {}
 
 local SWITCHES = { "show_shapes", "show_dtype", "show_layer_names", "expand_nested", "show_layer_activations", "show_trainable" }
-local OPTIONS = { rankdir = true }
+local OPTIONS = { rankdir = true, dpi = true }
 for _, name in ipairs(SWITCHES) do OPTIONS[name] = true end
 local DIRECTIONS = { TB = true, BT = true, LR = true, RL = true }
 local MARGIN, PADDING, MOST_WIDTH = 20, 12, 320
@@ -25,8 +25,8 @@ local COLORS = {
   { "Normalization", "#f4effa", "#8a63b8" }, { "^Add$", "#fdf6dd", "#b8962a" }, { "Concatenate", "#fdf6dd", "#b8962a" },
 }
 
--- The options of model:plot, checked: { shapes =, dtype =, names =, activations =, trainable =, expand = true or nil, rankdir = "TB" by
--- default }.
+-- The options of model:plot, checked: { shapes =, dtype =, names =, activations =, trainable =, expand = true or nil, dpi = number or nil,
+-- rankdir = "TB" by default }.
 local function check_options(options)
   options = errors.check_options("model:plot", options, OPTIONS)
   local rankdir = options.rankdir or "TB"
@@ -38,8 +38,12 @@ local function check_options(options)
       errors.raise("model:plot: %s is true or false, got %s", name, errors.describe(options[name]))
     end
   end
+  if options.dpi ~= nil and not (type(options.dpi) == "number" and options.dpi >= 24 and options.dpi <= 2400) then
+    errors.raise("model:plot: dpi, dots an inch, is a number from 24 to 2400, got %s", errors.describe(options.dpi))
+  end
   return { shapes = options.show_shapes, dtype = options.show_dtype, names = options.show_layer_names, rankdir = rankdir,
-           activations = options.show_layer_activations, trainable = options.show_trainable, expand = options.expand_nested }
+           activations = options.show_layer_activations, trainable = options.show_trainable, expand = options.expand_nested,
+           dpi = options.dpi }
 end
 
 ---- the graph -------------------------------------------------------------------------------------------------------------------
@@ -224,7 +228,8 @@ local function quoted(text)
 end
 
 local function to_dot(model, graph, how)
-  local lines = { "digraph " .. quoted(model.name) .. " {", "  rankdir=" .. how.rankdir .. ";",
+  local dots = how.dpi and " dpi=" .. how.dpi .. ";" or ""
+  local lines = { "digraph " .. quoted(model.name) .. " {", "  rankdir=" .. how.rankdir .. ";" .. dots,
                   '  node [shape=box, style="rounded,filled", fontname="Helvetica"];' }
   for i, box in ipairs(graph.boxes) do
     local fill, stroke = colors_of(box.class)
