@@ -38,6 +38,12 @@ local masks = {
   end,
   -- every other row sees nothing
   rows = function(_, t) return flow.reshape(flow.arange(t) % 2, { t, 1 }):eq(0) end,
+  -- each row sees few keys, in the middle; rows from 100 on see one key more at the end, and one of them sees none
+  bands = function(_, t, s)
+    local row, key = flow.reshape(flow.arange(t), { t, 1 }), flow.reshape(flow.arange(s), { 1, s })
+    local middle = flow.logical_and(key:ge(row % 91 + 41), key:lt(row % 91 + 46))
+    return flow.logical_and(flow.logical_or(middle, flow.logical_and(row:ge(100), key:eq(s - 2))), row:ne(199))
+  end,
   holes = function(b, t, s, seed) return flow.random.uniform({ b, 1, t, s }, { seed = seed }):lt(0.3) end,
 }
 
@@ -51,7 +57,7 @@ describe("attention over many steps", function()
       local number = math.random
       local b, h, t, s = number(3), number(3), number(200, 420), number(330, 420)
       local d, e = ({ 1, 8, 33, 64 })[number(4)], ({ 1, 5, 32, 64 })[number(4)]
-      local name = ({ "none", "causal", "lengths", "rows", "holes" })[case % 5 + 1]
+      local name = ({ "none", "causal", "lengths", "rows", "holes", "bands" })[case % 6 + 1]
       local text = ("case %d: %d x %d, %d steps of %d, %d keys of %d, mask %s"):format(case, b, h, t, d, s, e, name)
       local function draw(steps_of, width, seed) return flow.random.normal({ b, h, steps_of, width }, { seed = case * 10 + seed }) end
       local q, k, v, g = draw(t, d, 1), draw(s, d, 2), draw(s, e, 3), draw(t, e, 4)

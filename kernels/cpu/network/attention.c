@@ -174,22 +174,52 @@ static mask mask_of(const attention *a, int64_t matrix)
   return (mask){ .at = (const uint8_t *)x->data + offset, .row_step = steps[rank - 2], .key_step = steps[rank - 1] };
 }
 
+/* Bytes of a line that are looked at together: most lines of long masks begin or end with many zeros. */
+enum { TOGETHER = 32 };
+
+static int has_any(const uint8_t *bytes)
+{
+  uint64_t words[TOGETHER / sizeof(uint64_t)];
+  memcpy(words, bytes, TOGETHER);
+  return (words[0] | words[1] | words[2] | words[3]) != 0;
+}
+
+/* The first of `keys` keys that a line of the mask lets through; `keys` if it lets none through. */
+static int64_t first_seen(const uint8_t *line, int64_t keys)
+{
+  int64_t key = 0;
+  while (key + TOGETHER <= keys && !has_any(line + key)) key += TOGETHER;
+  while (key < keys && !line[key]) key++;
+  return key;
+}
+
+/* One more than the last key that a line of the mask lets through; 0 if it lets none through. */
+static int64_t end_seen(const uint8_t *line, int64_t keys)
+{
+  int64_t end = keys;
+  while (end >= TOGETHER && !has_any(line + end - TOGETHER)) end -= TOGETHER;
+  while (end > 0 && !line[end - 1]) end--;
+  return end;
+}
+
 /* The keys [*first, *end) outside of which the mask lets none of `rows` rows see anything. All of them where a row sees no key at all: its
  * weights are then those of equal scores. */
 static void find_keys(const mask *m, int64_t row, int64_t rows, int64_t keys, int64_t *first, int64_t *end)
 {
-  int64_t low = keys, high = 0;
+  *first = m->at ? keys : 0;
+  *end = m->at ? 0 : keys;
   for (int64_t i = row; m->at && i < row + rows; i++) {
     const uint8_t *line = m->at + i * m->row_step;
-    int64_t begin = 0, last = keys - 1;
-    while (begin < keys && !line[begin * m->key_step]) begin++;
-    while (last > begin && !line[last * m->key_step]) last--;
-    if (begin == keys) low = 0, last = keys - 1;
-    if (begin < low) low = begin;
-    if (last >= high) high = last + 1;
+    const int64_t begin = m->key_step ? first_seen(line, keys) : 0;
+    if (!m->key_step || begin == keys) {
+      *first = 0;
+      *end = keys;
+      return;
+    }
+    const int64_t last = end_seen(line, keys);
+    if (begin < *first) *first = begin;
+    if (last > *end) *end = last;
   }
-  *first = m->at ? low : 0;
-  *end = m->at ? high : keys;
 }
 
 static void leave_out(const mask *m, int64_t row, int64_t first, int64_t end, float value, float *scores)
