@@ -150,14 +150,6 @@ static int is_for(const flow_model_step *step, const flow_context *context, flow
   return same;
 }
 
-/* An effect is an update of a variable, of an optimizer or by a layer that was called with training = true. */
-static int changes_variables(const flow_plan *plan)
-{
-  for (int k = 0; k < plan->order_count; k++)
-    if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_EFFECT) return 1;
-  return 0;
-}
-
 /* Out of the list: runners of this plan. With the lock held, if the list is the shared one. */
 static void drop_runners(flow_runner **list, const flow_plan *plan)
 {
@@ -191,7 +183,7 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_sha
     flow_free(step);
     return status;
   }
-  step->writes = changes_variables(step->plan);
+  step->writes = flow_graph_writes(step->plan->graph);
   step->next = sharing->steps;
   sharing->steps = step;
   flow_model_step **last = &sharing->steps;

@@ -108,6 +108,22 @@ static flow_status keep_old_versions(flow_graph *graph)
   return status;
 }
 
+/* ---- effects ------------------------------------------------------------------------------------------------------------ */
+
+int flow_graph_writes(const flow_graph *graph)
+{
+  for (int n = 0; n < graph->node_count; n++)
+    if (flow_op(graph->nodes[n].op)->flags & FLOW_OP_EFFECT) return 1;
+  return 0;
+}
+
+int flow_graph_trains(const flow_graph *graph)
+{
+  for (int n = 0; n < graph->node_count; n++)
+    if (flow_op(graph->nodes[n].op)->flags & FLOW_OP_EFFECT && graph->nodes[n].op != FLOW_OP_assign) return 1;
+  return 0;
+}
+
 /* ---- making ------------------------------------------------------------------------------------------------------------- */
 
 /* The values to return. A variable's storage is copied first: the commit tail may overwrite it. */

@@ -56,6 +56,12 @@ int flow_node_row_output(const flow_graph *graph, const flow_node *node, int out
 /* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
 int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
 
+/* Whether the graph writes variables. Every plan of it does so then, since effects are always live; bodies of loops have none. */
+int flow_graph_writes(const flow_graph *graph);
+/* Whether it updates variables otherwise than by assigning to them. The weights differ in each run of such a plan; what is only assigned,
+ * such as the state of a recurrent layer, is not a weight. */
+int flow_graph_trains(const flow_graph *graph);
+
 /* Makes the plans of the bodies of live loops. plan_loops.c */
 flow_status flow_plan_loops(const flow_graph *graph, const char *live);
 

@@ -13,25 +13,6 @@ static flow_storage *storage_of(const flow_value *value)
   return value->kind == FLOW_VALUE_CONSTANT ? value->tensor->storage : NULL;
 }
 
-/* Whether the plan writes variables. */
-static int writes_variables(const flow_plan *plan)
-{
-  for (int k = 0; k < plan->order_count; k++)
-    if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_EFFECT) return 1;
-  return 0;
-}
-
-/* Plans that train write what they read, so that nothing lasts until their next run. Others may assign variables, such as the states of
- * recurrent layers, which are not fixed then. */
-static int trains(const flow_plan *plan)
-{
-  for (int k = 0; k < plan->order_count; k++) {
-    int op = plan->graph->nodes[plan->order[k]].op;
-    if (flow_op(op)->flags & FLOW_OP_EFFECT && op != FLOW_OP_assign) return 1;
-  }
-  return 0;
-}
-
 /* Variables that the plan assigns, and others with the same storage. */
 static void leave_out_assigned(flow_instance *instance)
 {
@@ -124,9 +105,9 @@ static flow_status find_lasting(flow_instance *instance)
 flow_status flow_derived_find(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
-  instance->derived.writes = writes_variables(plan);
+  instance->derived.writes = flow_graph_writes(plan->graph);
   if (instance->place) return find_lasting(instance);
-  if (trains(plan)) return FLOW_OK;
+  if (flow_graph_trains(plan->graph)) return FLOW_OK; /* nothing that it reads lasts until its next run */
   FLOW_TRY(make_tables(instance));
   for (int v = 0; v < plan->graph->value_count; v++) {
     const flow_storage *storage = storage_of(&plan->graph->values[v]);

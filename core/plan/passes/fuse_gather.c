@@ -11,6 +11,7 @@
  * kept until a weight is written to (kernels/cpu/matrix_product/gather_dense.c). */
 #include "ops/rules.h"
 #include "plan/passes/fusion.h"
+#include "plan/plan.h"
 
 /* Floats in a row of the table from which on the sum takes row by row; it takes several shorter ones at a time (reduce.c). */
 enum { FEWEST_FLOATS = 64 };
@@ -81,17 +82,9 @@ static flow_status keep_products(flow_graph *graph, const int *readers, int n)
   return flow_graph_rewrite(graph, n, FLOW_OP_gather_dense, inputs, 4, &attributes, &result, 1);
 }
 
-/* Weights that a plan trains are others in each run. States that it assigns are no weights. */
-static int trains(const flow_graph *graph, const char *live)
-{
-  for (int n = 0; n < graph->node_count; n++)
-    if (live[n] && flow_op(graph->nodes[n].op)->flags & FLOW_OP_EFFECT && graph->nodes[n].op != FLOW_OP_assign) return 1;
-  return 0;
-}
-
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
   if (graph->place) return FLOW_OK;
   FLOW_TRY(flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_sum, read_table));
-  return trains(graph, live) ? FLOW_OK : flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_dense, keep_products);
+  return flow_graph_trains(graph) ? FLOW_OK : flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_dense, keep_products);
 }
