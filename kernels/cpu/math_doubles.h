@@ -214,24 +214,26 @@ VD_ANGLE(cos, cosine)
 VD_ANGLE(tan, vd_select((vq)(x == vd_set(0)), x, sine / cosine))
 
 /* The inverse tangent as FreeBSD's s_atan.c has it: |x| is within 7/16 of 0, or of the tangent t of 1/2, pi/4, 3/2 or a right angle, and
- * atan |x| = atan t + atan r with r = (|x| - t) / (1 + t |x|), -1 / |x| of the last; a polynomial of r. */
+ * atan |x| = atan t + atan r with r = (|x| - t) / (1 + t |x|), -1 / |x| of the last; a polynomial of r.
+ *
+ * ARCTAN_RANGE is one of these ranges, from `least` on, for floats (V = vf) or doubles (vd): in the lanes of `a`, which is |x|, that are
+ * in the range it selects r's numerator and denominator and the two parts of atan t. */
+#define ARCTAN_RANGE(V, mask, least, numerator, denominator, high_part, low_part) \
+  do {                                                                            \
+    mask within = (mask)(a >= V##_set(least));                                    \
+    above = V##_select(within, numerator, above);                                 \
+    below = V##_select(within, denominator, below);                               \
+    high = V##_select(within, V##_set(high_part), high);                          \
+    low = V##_select(within, V##_set(low_part), low);                             \
+  } while (0)
 ALWAYS_INLINE vd vd_arctan(vd x)
 {
   const vd one = vd_set(1);
   vd a = vd_abs(x), above = a, below = one, high = vd_set(0), low = vd_set(0);
-#define VD_RANGE(least, numerator, denominator, high_part, low_part) \
-  do {                                                               \
-    vq within = (vq)(a >= vd_set(least));                            \
-    above = vd_select(within, numerator, above);                     \
-    below = vd_select(within, denominator, below);                   \
-    high = vd_select(within, vd_set(high_part), high);               \
-    low = vd_select(within, vd_set(low_part), low);                  \
-  } while (0)
-  VD_RANGE(0.4375, a + a - one, vd_set(2) + a, 4.63647609000806093515e-01, 2.26987774529616870924e-17);
-  VD_RANGE(0.6875, a - one, a + one, 7.85398163397448278999e-01, 3.06161699786838301793e-17);
-  VD_RANGE(1.1875, a - vd_set(1.5), one + vd_set(1.5) * a, 9.82793723247329054082e-01, 1.39033110312309984516e-17);
-  VD_RANGE(2.4375, -one, a, 1.57079632679489655800e+00, 6.12323399573676603587e-17);
-#undef VD_RANGE
+  ARCTAN_RANGE(vd, vq, 0.4375, a + a - one, vd_set(2) + a, 4.63647609000806093515e-01, 2.26987774529616870924e-17);
+  ARCTAN_RANGE(vd, vq, 0.6875, a - one, a + one, 7.85398163397448278999e-01, 3.06161699786838301793e-17);
+  ARCTAN_RANGE(vd, vq, 1.1875, a - vd_set(1.5), one + vd_set(1.5) * a, 9.82793723247329054082e-01, 1.39033110312309984516e-17);
+  ARCTAN_RANGE(vd, vq, 2.4375, -one, a, 1.57079632679489655800e+00, 6.12323399573676603587e-17);
   vd r = above / below, z = r * r, w = z * z;
   vd even = vd_set(1.62858201153657823623e-02), odd = vd_set(-3.65315727442169155270e-02);
   even = even * w + vd_set(4.97687799461593236017e-02);

@@ -166,19 +166,10 @@ ALWAYS_INLINE vf vf_arctan(vf x)
 {
   const vf one = vf_set(1.0f);
   vf a = vf_abs(x), above = a, below = one, high = vf_set(0.0f), low = vf_set(0.0f);
-#define VF_RANGE(least, numerator, denominator, high_part, low_part) \
-  do {                                                               \
-    vi within = a >= vf_set(least);                                  \
-    above = vf_select(within, numerator, above);                     \
-    below = vf_select(within, denominator, below);                   \
-    high = vf_select(within, vf_set(high_part), high);               \
-    low = vf_select(within, vf_set(low_part), low);                  \
-  } while (0)
-  VF_RANGE(0.4375f, a + a - one, vf_set(2.0f) + a, 4.6364760399e-01f, 5.0121582440e-09f);
-  VF_RANGE(0.6875f, a - one, a + one, 7.8539812565e-01f, 3.7748947079e-08f);
-  VF_RANGE(1.1875f, a - vf_set(1.5f), one + vf_set(1.5f) * a, 9.8279368877e-01f, 3.4473217170e-08f);
-  VF_RANGE(2.4375f, -one, a, 1.5707962513e+00f, 7.5497894159e-08f);
-#undef VF_RANGE
+  ARCTAN_RANGE(vf, vi, 0.4375f, a + a - one, vf_set(2.0f) + a, 4.6364760399e-01f, 5.0121582440e-09f);
+  ARCTAN_RANGE(vf, vi, 0.6875f, a - one, a + one, 7.8539812565e-01f, 3.7748947079e-08f);
+  ARCTAN_RANGE(vf, vi, 1.1875f, a - vf_set(1.5f), one + vf_set(1.5f) * a, 9.8279368877e-01f, 3.4473217170e-08f);
+  ARCTAN_RANGE(vf, vi, 2.4375f, -one, a, 1.5707962513e+00f, 7.5497894159e-08f);
   vf r = above / below, z = r * r, w = z * z;
   vf even = vf_set(6.1687607318e-02f) * w + vf_set(1.4253635705e-01f), odd = vf_set(-1.0648017377e-01f) * w + vf_set(-1.9999158382e-01f);
   even = even * w + vf_set(3.3333328366e-01f);
