@@ -13,7 +13,7 @@
 #include "cpu/movement/movement.h"
 
 /* MULTIPLIED: rows of a part of phase MULTIPLY. COPIED: rows of a part of phase COPY. */
-enum { MULTIPLIED = 96, COPIED = 64, LINE = 64 };
+enum { MULTIPLIED = 96, COPIED = 64 };
 
 enum { FORGET, NAME, MULTIPLY, COPY, PHASES };
 
@@ -30,22 +30,21 @@ static int64_t width_of(const flow_call *call)   { return call->inputs[0].shape[
 static int64_t columns_of(const flow_call *call) { return call->inputs[2].shape[1]; }
 static int64_t count_of(const flow_call *call)   { return flow_shape_size(call->inputs[1].rank, call->inputs[1].shape); }
 
-static size_t to_lines(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
-
 static products products_of(const flow_call *call)
 {
-  size_t numbers = to_lines(sizeof(int32_t) * (size_t)rows_of(call));
+  size_t numbers = gemm_to_lines(sizeof(int32_t) * (size_t)rows_of(call));
   char *at = call->shared;
-  return (products){ .known = (int32_t *)at, .place = (int32_t *)(at + LINE), .rows = (int32_t *)(at + LINE + numbers),
-                     .values = (float *)(at + LINE + 2 * numbers) };
+  return (products){ .known = (int32_t *)at,
+                     .place = (int32_t *)(at + GEMM_LINE),
+                     .rows = (int32_t *)(at + GEMM_LINE + numbers),
+                     .values = (float *)(at + GEMM_LINE + 2 * numbers) };
 }
 
 static size_t shared_bytes(const flow_call *call)
 {
   size_t rows = (size_t)rows_of(call);
-  return LINE + 2 * to_lines(sizeof(int32_t) * rows) + sizeof(float) * rows * (size_t)columns_of(call);
+  return GEMM_LINE + 2 * gemm_to_lines(sizeof(int32_t) * rows) + sizeof(float) * rows * (size_t)columns_of(call);
 }
-
 
 static gemm product_of(const flow_call *call, const float *a, float *c, int64_t m)
 {
@@ -55,11 +54,14 @@ static gemm product_of(const flow_call *call, const float *a, float *c, int64_t 
 }
 
 /* A member's block: rows that it multiplies, their partial sums, and what gemm_run packs. */
-static size_t taken_bytes(const flow_call *call) { return to_lines(sizeof(float) * MULTIPLIED * (size_t)width_of(call)); }
+static size_t taken_bytes(const flow_call *call)
+{
+  return gemm_to_lines(sizeof(float) * MULTIPLIED * (size_t)width_of(call));
+}
 static size_t sums_bytes(const flow_call *call)
 {
   gemm g = product_of(call, NULL, NULL, MULTIPLIED);
-  return to_lines(gemm_shared_bytes(&g));
+  return gemm_to_lines(gemm_shared_bytes(&g));
 }
 static size_t scratch_bytes(const flow_call *call) { return taken_bytes(call) + sums_bytes(call) + gemm_scratch_bytes(); }
 

@@ -26,11 +26,17 @@ typedef struct gemm {
   int          bfloat16;      /* A and B may be rounded to bfloat16; not if exact */
 } gemm;
 
-enum { GEMM_PHASES = 2 };
+enum { GEMM_PHASES = 2, GEMM_LINE = 64 };
+
+/* Bytes of a block after which another one may follow that has to be aligned for gemm_run. */
+static inline size_t gemm_to_lines(size_t bytes)
+{
+  return (bytes + GEMM_LINE - 1) / GEMM_LINE * GEMM_LINE;
+}
 
 int64_t gemm_parts(const gemm *g, int phase);            /* 0 for phase 1 when k is not split, and for an empty C */
 size_t  gemm_shared_bytes(const gemm *g);                /* enough for this m and every smaller one */
-size_t  gemm_scratch_bytes(void);                        /* the same for every shape; both blocks 64-byte aligned */
+size_t gemm_scratch_bytes(void);                         /* the same for every shape; both blocks are aligned to GEMM_LINE bytes */
 double  gemm_cost(const gemm *g);                        /* see kernels.h */
 void    gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch);
 

@@ -11,7 +11,7 @@
 #include "ops/matrix_product.h"
 
 /* MOST_SCORES: of a block, 512 KB. FEWEST_ROWS: with fewer, packing the keys for each block would weigh. */
-enum { MOST_SCORES = 1 << 17, FEWEST_ROWS = 64, MOST_ROWS = 192, LINE = 64 };
+enum { MOST_SCORES = 1 << 17, FEWEST_ROWS = 64, MOST_ROWS = 192 };
 
 /* The inputs of attention, which those of attention_gradient have after g. */
 enum { QUERY, KEY, VALUE, MASK, LEFT_OUT };
@@ -100,12 +100,14 @@ static attention describe_attention(const flow_call *call)
  * packs. */
 typedef struct memory { float *weights, *gradients, *sum; void *partial, *packed; } memory;
 
-static size_t to_lines(size_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
-static size_t scores_bytes(const attention *a) { return to_lines(sizeof(float) * (size_t)a->block * (size_t)a->keys); }
+static size_t scores_bytes(const attention *a)
+{
+  return gemm_to_lines(sizeof(float) * (size_t)a->block * (size_t)a->keys);
+}
 static size_t sum_bytes(const attention *a)
 {
   int64_t columns = a->first.k > a->second.n ? a->first.k : a->second.n;
-  return to_lines(sizeof(float) * (size_t)a->keys * (size_t)columns);
+  return gemm_to_lines(sizeof(float) * (size_t)a->keys * (size_t)columns);
 }
 
 /* The most that a product of a block needs. */
@@ -122,7 +124,7 @@ static size_t partial_bytes(const attention *a)
     size_t bytes = gemm_shared_bytes(&products[i]);
     if (bytes > most) most = bytes;
   }
-  return to_lines(most);
+  return gemm_to_lines(most);
 }
 
 static size_t scratch_bytes(const flow_call *call)
