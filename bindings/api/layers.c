@@ -260,7 +260,8 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
 {
   if (!alive(layer)) return;
   layer->trainable = trainable != 0;
-  for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
+  for (int i = 0; i < layer->trainable_count; i++)
+    flow_variable_set_trainable(layer->variables[i], layer->trainable && !flow_quantization_freezes(layer, layer->variables[i]));
 }
 
 flow_status flow_layer_set_arguments(flow_layer *layer, const flow_arguments *arguments)

@@ -207,7 +207,7 @@ flow_status flow_attention_build(flow_context *context, flow_layer *layer, const
 
 /* x {..., features} by the kernel of a projection, whose first `bound` axes are those features, plus its bias: {..., the rest as one};
  * of the gate its sigmoid. */
-static flow_tensor *project(flow_expression *e, flow_layer *layer, int projection, int bound, flow_tensor *x)
+static flow_tensor *project(flow_expression *e, flow_layer *layer, int projection, int bound, flow_tensor *x, int training)
 {
   int index = kernel_of(layer, projection);
   flow_tensor *kernel = flow_express_variable(e, layer->variables[index]);
@@ -215,7 +215,7 @@ static flow_tensor *project(flow_expression *e, flow_layer *layer, int projectio
   int64_t dims[2] = { 1, 1 };
   for (int i = 0; i < kernel->rank; i++) dims[i >= bound] *= kernel->shape[i];
   kernel = flow_express_reshape(e, kernel, 2, dims);
-  flow_tensor *y = flow_quantization_applies(layer, x, kernel) ? flow_quantization_multiply(e, layer, x, kernel)
+  flow_tensor *y = flow_quantization_applies(layer, x, kernel) ? flow_quantization_multiply(e, layer, x, kernel, training)
                                                                : flow_express(e, FLOW_OP_matmul, x, kernel, NULL, NULL);
   if (flow_argument_boolean(layer->arguments, "use_bias"))
     y = e_add(e, y, flow_express_reshape(e, flow_express_variable(e, layer->variables[index + 1]), 1, &dims[1]));
@@ -357,9 +357,10 @@ static flow_tensor *broadcast_flat(flow_expression *e, flow_tensor *mask, flow_t
 }
 
 /* {..., heads * value_dim} by the last kernel: {..., what output_shape says}. */
-static flow_tensor *project_back(flow_expression *e, flow_layer *layer, flow_tensor *y)
+static flow_tensor *project_back(flow_expression *e, flow_layer *layer, flow_tensor *y, int training)
 {
-  flow_tensor *kernel = flow_express_variable(e, layer->variables[kernel_of(layer, OF_OUTPUT)]), *out = project(e, layer, OF_OUTPUT, 2, y);
+  flow_tensor *kernel = flow_express_variable(e, layer->variables[kernel_of(layer, OF_OUTPUT)]),
+              *out = project(e, layer, OF_OUTPUT, 2, y, training);
   return out && kernel ? replace(e, out, out->rank - 1, 1, kernel->shape + 2, kernel->rank - 2) : NULL;
 }
 
@@ -380,13 +381,13 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   flow_expression e = flow_expression_of(context);
   int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK], group[2] = { heads->key_heads, heads->heads / heads->key_heads };
   int head_axis = p.rank - 2 - p.attended, grouped = group[1] > 1;
-  flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query) : NULL;
-  flow_tensor *q = project(&e, layer, OF_QUERY, 1, query);
+  flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query, call->training) : NULL;
+  flow_tensor *q = project(&e, layer, OF_QUERY, 1, query, call->training);
   q = split(&e, e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim))), heads->heads, heads->key_dim);
   flow_tensor *k = NULL, *v = NULL;
   if (!cache || cache->index) {
-    k = split(&e, project(&e, layer, OF_KEY, 1, key), heads->key_heads, heads->key_dim);
-    v = split(&e, project(&e, layer, OF_VALUE, 1, value), heads->key_heads, heads->value_dim);
+    k = split(&e, project(&e, layer, OF_KEY, 1, key, call->training), heads->key_heads, heads->key_dim);
+    v = split(&e, project(&e, layer, OF_VALUE, 1, value, call->training), heads->key_heads, heads->value_dim);
   }
   if (cache) {
     next = cache->held;
@@ -435,7 +436,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   const int64_t width = heads->heads * heads->value_dim; /* heads side by side, as the last kernel has them */
   y = replace(&e, y, p.rank - 2, 2, &width, 1);
   if (gate) y = e_mul(&e, y, gate);
-  y = project_back(&e, layer, y);
+  y = project_back(&e, layer, y, call->training);
   if (flow_argument_boolean(call->options, "return_attention_scores"))
     weights = replace(&e, weights, head_axis + 1, 2, steps, 2 * p.attended);
   if (e.status == FLOW_OK && next) flow_tensor_retain(next); /* beyond the end of the expression */

@@ -27,14 +27,14 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
-  (void)count; (void)training;
+  (void)count;
   flow_signature input = flow_signature_of(inputs[0]);
   FLOW_TRY(check_input(layer, &input));
   FLOW_TRY(flow_quantization_observe(context, layer, inputs[0]));
   flow_expression e = flow_expression_of(context);
   flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
   flow_tensor *y;
-  if (flow_quantization_applies(layer, inputs[0], kernel)) y = flow_quantization_multiply(&e, layer, inputs[0], kernel);
+  if (flow_quantization_applies(layer, inputs[0], kernel)) y = flow_quantization_multiply(&e, layer, inputs[0], kernel, training);
   else y = flow_express(&e, FLOW_OP_matmul, inputs[0], kernel, NULL, NULL);
   return flow_layer_take(&e, layer, BIAS, y, out);
 }

@@ -200,7 +200,8 @@ static void add(labels *list, char name) { list->names[list->count++] = name; }
  * input, the kernel and the output have; without such axes the 1 is left out. The result {kept..., both..., new...} is brought into the
  * output's order. kept: axes that only the input and the output have, the batch and those of the dots among them; new: those that only
  * the kernel and the output have. A layer that is quantized multiplies bytes where no axes are in all three. */
-static flow_tensor *multiply(flow_expression *e, const flow_layer *layer, const equation *q, flow_tensor *x, flow_tensor *kernel)
+static flow_tensor *multiply(flow_expression *e, const flow_layer *layer, const equation *q, flow_tensor *x, flow_tensor *kernel,
+                             int training)
 {
   labels of_x = { 0 }, of_kernel = { 0 }, of_y, summed = { 0 }, fresh = { 0 }, both = { 0 };
   int64_t dims[FLOW_MAX_RANK], weights[FLOW_MAX_RANK], sums = 1, news = 1;
@@ -239,7 +240,7 @@ static flow_tensor *multiply(flow_expression *e, const flow_layer *layer, const 
   weights[both.count + 1] = news;
   flow_tensor *rows = flow_express_reshape(e, x, rank + 1, dims), *columns = flow_express_reshape(e, kernel, both.count + 2, weights);
   flow_tensor *y = both.count == 0 && flow_quantization_applies(layer, rows, columns)
-                       ? flow_quantization_multiply(e, layer, rows, columns)
+                       ? flow_quantization_multiply(e, layer, rows, columns, training)
                        : flow_express(e, FLOW_OP_matmul, rows, columns, NULL, NULL);
   if (!y) return NULL;
   rank = of_y.count - fresh.count;
@@ -250,7 +251,7 @@ static flow_tensor *multiply(flow_expression *e, const flow_layer *layer, const 
 /* The letters' sizes are compared with the kernel's: the product itself would name axes of reshaped operands. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
-  (void)count; (void)training;
+  (void)count;
   flow_signature input = flow_signature_of(inputs[0]);
   equation q;
   FLOW_TRY(parse_for(layer, &input, &q));
@@ -263,7 +264,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
                                (long long)input.dims[i], q.input.names[i], (long long)kernel->shape[at]);
     kernel = NULL;
   }
-  flow_tensor *y = kernel ? multiply(&e, layer, &q, inputs[0], kernel) : NULL;
+  flow_tensor *y = kernel ? multiply(&e, layer, &q, inputs[0], kernel, training) : NULL;
   return flow_layer_take(&e, layer, BIAS, y, out);
 }
 

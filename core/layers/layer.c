@@ -196,6 +196,7 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   layer->build_rank = inputs[0].rank;
   for (int i = 0; i < inputs[0].rank; i++) layer->build_shape[i] = i == 0 ? -1 : inputs[0].dims[i];
   layer->built = 1;
+  flow_quantization_freeze(layer);
   return FLOW_OK;
 }
 

@@ -10,7 +10,21 @@
 
 #include "autodiff/apply.h"
 #include "graph/context.h"
+#include "graph/variable.h"
 #include "ops/byte_range.h"
+
+int flow_quantization_freezes(const flow_layer *layer, const flow_variable *variable)
+{
+  if (layer->quantizing != FLOW_QUANTIZED_BY_ROW || !variable) return 0;
+  const char *path = flow_variable_name(variable), *end = strrchr(path, '/'), *name = end ? end + 1 : path;
+  return strcmp(name, "kernel") == 0 || strcmp(name, "embeddings") == 0 || strcmp(name, "reverse_embeddings") == 0;
+}
+
+void flow_quantization_freeze(const flow_layer *layer)
+{
+  for (int i = 0; i < layer->variable_count; i++)
+    if (flow_quantization_freezes(layer, layer->variables[i])) flow_variable_set_trainable(layer->variables[i], 0);
+}
 
 /* On failure the layer is as it was. Calibration begins with the range 0 to 0: the range that it finds always has 0 in it, which a byte
  * must be able to stand for, since padding adds zeros. */
@@ -24,6 +38,7 @@ flow_status flow_quantization_set(flow_layer *layer, int quantizing, double low,
   if (quantizing == FLOW_QUANTIZED && !flow_byte_range_fits(low, high))
     return flow_layer_fail(layer, "the range of its input is %.9g to %.9g, expected one around 0 that is 1e-30 to 1e30 wide", low, high);
   layer->quantizing = quantizing;
+  flow_quantization_freeze(layer);
   layer->low = quantizing == FLOW_QUANTIZED ? low : 0;
   layer->high = quantizing == FLOW_QUANTIZED ? high : 0;
   return FLOW_OK;
@@ -48,7 +63,10 @@ static int is_quantized(const flow_layer *layer)
 
 flow_status flow_quantization_check_training(const flow_layer *layer)
 {
-  if (!is_quantized(layer)) return FLOW_OK;
+  int kernels = 0;
+  for (int i = 0; i < layer->variable_count; i++)
+    kernels |= layer->variables[i]->trainable && flow_quantization_freezes(layer, layer->variables[i]);
+  if (!is_quantized(layer) || (layer->quantizing == FLOW_QUANTIZED_BY_ROW && !kernels)) return FLOW_OK;
   return flow_layer_fail(layer, "it is quantized to int8 and only predicts: train the float32 model, and quantize it then");
 }
 
@@ -115,10 +133,10 @@ flow_tensor *flow_quantization_convolve(flow_expression *e, const flow_layer *la
   return in_dtype(e, convolve(e, in_dtype(e, x, FLOW_FLOAT32), kernel, &with_range), x->dtype);
 }
 
-/* A row's largest |x| becomes 127 (keras.src.quantizers.quantizers.abs_max_quantize, axis -1); *size: that largest one. */
-static flow_tensor *scale_rows(flow_expression *e, flow_tensor *x, flow_tensor **size)
+/* A row's largest |x| becomes 127; *size: that largest one and epsilon. */
+static flow_tensor *scale_rows(flow_expression *e, flow_tensor *x, double epsilon, flow_tensor **size)
 {
-  const double epsilon = 1e-7, most = 127;
+  const double most = 127;
   flow_attributes last = { .reduce = { .count = 1, .keepdims = 1, .axes = { x->rank - 1 } } };
   flow_tensor *largest = flow_express(e, FLOW_OP_max, e_abs(e, x), NULL, NULL, &last);
   if (!largest) return NULL;
@@ -126,18 +144,36 @@ static flow_tensor *scale_rows(flow_expression *e, flow_tensor *x, flow_tensor *
   return e_mul(e, x, e_div(e, flow_express_number(e, x, most), *size));
 }
 
-/* Keras keeps the table itself in bytes; here they are made of the rows that are asked for. */
-flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x)
+static flow_tensor *round_rows(flow_expression *e, flow_tensor *x, double epsilon)
 {
   flow_tensor *size = NULL, *floats = in_dtype(e, x, FLOW_FLOAT32);
-  flow_tensor *bytes = floats ? e_round(e, scale_rows(e, floats, &size)) : NULL;
+  flow_tensor *bytes = floats ? e_round(e, scale_rows(e, floats, epsilon, &size)) : NULL;
   if (!bytes) return NULL;
   return in_dtype(e, e_div(e, bytes, e_div(e, flow_express_number(e, size, 127), size)), x->dtype);
 }
 
-/* A product as a convolution of 1 x 1 over {n, 1, steps, features}: one op serves both. */
-flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel)
+/* Keras keeps the table itself in bytes; here they are made of the rows that are asked for, which were rounded with Keras' epsilon when
+ * the layer was quantized (lua/flow/layers/byte_kernels.lua). */
+flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x)
 {
+  return round_rows(e, x, 1e-30);
+}
+
+/* What Keras adds to a row's range (keras.src.quantizers.quantizers.abs_max_quantize). */
+static const double EPSILON = 1e-7;
+
+/* x rounded, which passes a gradient on as if it were not. */
+static flow_tensor *multiply_rounded(flow_expression *e, flow_tensor *x, flow_tensor *kernel)
+{
+  flow_tensor *rounded = flow_express(e, FLOW_OP_stop_gradient, round_rows(e, x, EPSILON), NULL, NULL, NULL);
+  flow_tensor *zero = e_sub(e, x, flow_express(e, FLOW_OP_stop_gradient, x, NULL, NULL, NULL));
+  return flow_express(e, FLOW_OP_matmul, e_add(e, rounded, zero), kernel, NULL, NULL);
+}
+
+/* A product as a convolution of 1 x 1 over {n, 1, steps, features}: one op serves both. */
+flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel, int training)
+{
+  if (training && layer->quantizing == FLOW_QUANTIZED_BY_ROW) return multiply_rounded(e, x, kernel);
   flow_attributes attributes = { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .groups = 1 } };
   flow_tensor *floats = in_dtype(e, x, FLOW_FLOAT32), *size = NULL;
   int64_t features = kernel->shape[0], units = kernel->shape[1], result[FLOW_MAX_RANK], steps = 1;
@@ -149,7 +185,7 @@ flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *la
   if (layer->quantizing == FLOW_QUANTIZED_BY_ROW) {
     attributes.convolution.input_low = -128;
     attributes.convolution.input_high = 127;
-    if (floats) floats = scale_rows(e, floats, &size);
+    if (floats) floats = scale_rows(e, floats, EPSILON, &size);
   }
   flow_tensor *images = flow_express_reshape(e, floats, 4, (int64_t[]){ x->shape[0], 1, steps, features });
   kernel = flow_express_reshape(e, kernel, 4, (int64_t[]){ 1, 1, features, units });

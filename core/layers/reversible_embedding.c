@@ -2,6 +2,7 @@
  * or times a table of its own, {output_dim, input_dim}: a score for each index, which logit_soft_cap keeps within its bounds. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/quantization.h"
 
 static const flow_argument parameters[] = {
   { "input_dim", FLOW_INTEGER, NULL, ">0" },
@@ -43,7 +44,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
 }
 
 /* Vectors to scores for each token: a product with the table, or with one of its own; scores are limited to cap tanh(y / cap). */
-static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor *x, flow_tensor **out)
+static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor *x, int training, flow_tensor **out)
 {
   int64_t size = flow_argument_integer(layer->arguments, "output_dim");
   int tied = flow_argument_boolean(layer->arguments, "tie_weights");
@@ -52,7 +53,11 @@ static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor
                            flow_tensor_shape_text(x));
   flow_expression e = flow_expression_of(context);
   flow_tensor *table = flow_express_variable(&e, layer->variables[tied ? TABLE : REVERSE]);
-  flow_tensor *y = flow_express(&e, FLOW_OP_matmul, x, table, NULL, &(flow_attributes){ .matmul = { .transpose_b = tied } });
+  flow_tensor *columns = table, *y;
+  if (tied && layer->quantizing == FLOW_QUANTIZED_BY_ROW)
+    columns = flow_express(&e, FLOW_OP_transpose, table, NULL, NULL, &(flow_attributes){ .transpose = { .rank = 2, .axes = { 1, 0 } } });
+  if (flow_quantization_applies(layer, x, columns)) y = flow_quantization_multiply(&e, layer, x, columns, training);
+  else y = flow_express(&e, FLOW_OP_matmul, x, table, NULL, &(flow_attributes){ .matmul = { .transpose_b = tied } });
   if (y && !flow_argument_is_null(layer->arguments, "logit_soft_cap")) {
     flow_tensor *cap = flow_express_number(&e, y, flow_argument_number(layer->arguments, "logit_soft_cap"));
     y = e_mul(&e, e_tanh(&e, e_div(&e, y, cap)), cap);
@@ -63,12 +68,14 @@ static flow_status reverse(flow_context *context, flow_layer *layer, flow_tensor
 /* Forward: as Embedding. */
 static flow_status call(flow_context *context, flow_layer *layer, const flow_named_call *call, flow_tensor **outputs)
 {
-  if (flow_argument_boolean(call->options, "reverse")) return reverse(context, layer, call->inputs[0], &outputs[0]);
+  if (flow_argument_boolean(call->options, "reverse")) return reverse(context, layer, call->inputs[0], call->training, &outputs[0]);
   flow_expression e = flow_expression_of(context);
   flow_tensor *indices = call->inputs[0];
   if (!flow_dtype_is_integer(indices->dtype)) indices = flow_express_cast(&e, indices, FLOW_INT32);
   flow_tensor *table = flow_express_variable(&e, layer->variables[TABLE]);
-  return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), &outputs[0]);
+  flow_tensor *rows = flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL);
+  if (layer->quantizing == FLOW_QUANTIZED_BY_ROW) rows = flow_quantization_round_rows(&e, rows);
+  return flow_expression_take(&e, rows, &outputs[0]);
 }
 
 /* Vectors, which go back, have no mask. */
@@ -92,5 +99,6 @@ const flow_layer_class flow_layer_reversible_embedding = {
   .check = check,
   .supports_masking = 1,
   .compute_mask = compute_mask,
+  .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
   .doc = "An Embedding that also goes back, with reverse = true: a score for each index."
 };

@@ -185,17 +185,20 @@ static flow_status read_variables(void *state, const flow_model_part *part, cons
                                   flow_variable *const *variables, int count)
 {
   flow_tensor_file *file = state;
-  int first = count > 0 ? find_variable(file, path, 0) : -1, scales = find_variable(file, path, count);
-  int in_bytes = part->layer && first >= 0 && scales >= 0 && flow_quantized_kernel(file, first);
+  int first = count > 0 ? find_variable(file, path, 0) : -1, more = 0;
+  int in_bytes = part->layer && first >= 0 && find_variable(file, path, count) >= 0 && flow_quantized_kernel(file, first);
   for (int i = 0; i < count; i++) {
-    int index = find_variable(file, path, i);
+    int scale = -1, index = find_variable(file, path, in_bytes ? flow_quantized_place(part->layer, count, i, &scale) : i);
     if (index < 0)
       return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has %d (%s)", file->path, name, count, i, path);
     FLOW_TRY(check_shape(file, index, variables[i]));
-    if (i == 0 && in_bytes) FLOW_TRY(flow_quantized_read(file, index, scales, part->layer, variables[i], (flow_json *)part->entry));
+    if (scale >= 0 && (scale = find_variable(file, path, scale)) < 0)
+      return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" has bytes without their scales (%s)", file->path, name, path);
+    more += scale >= 0;
+    if (scale >= 0) FLOW_TRY(flow_quantized_read(file, index, scale, part->layer, variables[i], (flow_json *)part->entry));
     else FLOW_TRY(read_variable(file, index, variables[i]));
   }
-  if (find_variable(file, path, count + in_bytes) >= 0)
+  if (find_variable(file, path, count + more) >= 0)
     return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has more (%s)", file->path, name, count, path);
   return FLOW_OK;
 }

@@ -54,12 +54,32 @@ int flow_quantized_kernel(const flow_tensor_file *file, int kernel)
   return flow_tensor_file_dtype(file, kernel) == FLOW_INT8;
 }
 
+static int is_table(const flow_layer *layer)
+{
+  return strcmp(layer->class->name, "Embedding") == 0;
+}
+static int has_tables(const flow_layer *layer)
+{
+  return strcmp(layer->class->name, "ReversibleEmbedding") == 0;
+}
+
+/* Each table is before its scales; else the scales of the kernel, which is the first, are the last. */
+int flow_quantized_place(const flow_layer *layer, int count, int index, int *scale)
+{
+  if (has_tables(layer)) {
+    *scale = 2 * index + 1;
+    return 2 * index;
+  }
+  *scale = index == 0 ? count : -1;
+  return index;
+}
+
 /* steps[axis]: how far apart the scales of neighbours along an axis of the kernel are; 0: they have one. Returns the number of scales. */
-static int64_t steps_of(const flow_layer *layer, const flow_tensor *kernel, int64_t count, int64_t *steps)
+static int64_t steps_of(const flow_layer *layer, int by_rows, const flow_tensor *kernel, int64_t count, int64_t *steps)
 {
   int64_t next = 1, left = count;
   memset(steps, 0, sizeof *steps * FLOW_MAX_RANK);
-  if (strcmp(layer->class->name, "Embedding") == 0) {
+  if (by_rows) {
     steps[0] = 1;
     return kernel->shape[0];
   }
@@ -103,11 +123,12 @@ flow_status flow_quantized_read(flow_tensor_file *file, int kernel, int scale, f
 {
   flow_tensor *storage, *bytes = NULL, *scales = NULL, *values = NULL;
   int64_t steps[FLOW_MAX_RANK];
+  int by_rows = is_table(layer) || (has_tables(layer) && variable == layer->variables[0]); /* the way back has a scale for each column */
   FLOW_TRY(flow_variable_tensor(variable, &storage));
   flow_status status = flow_tensor_file_read(file, kernel, &bytes);
   if (status == FLOW_OK) status = flow_tensor_file_read(file, scale, &scales);
   int64_t count = status == FLOW_OK ? flow_shape_size(scales->rank, scales->shape) : 0;
-  if (status == FLOW_OK && (scales->dtype != FLOW_FLOAT32 || steps_of(layer, bytes, count, steps) != count))
+  if (status == FLOW_OK && (scales->dtype != FLOW_FLOAT32 || steps_of(layer, by_rows, bytes, count, steps) != count))
     status = flow_fail(FLOW_CORRUPT_DATA, "%s: the scales of \"%s\" do not fit its bytes", file->path, flow_variable_name(variable));
   if (status == FLOW_OK) status = flow_tensor_new(FLOW_FLOAT32, bytes->rank, bytes->shape, &values);
   if (status == FLOW_OK) status = flow_tensor_copy(values, bytes);

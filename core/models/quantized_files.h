@@ -1,6 +1,6 @@
-/* quantized_files.h: files of models that Keras has quantized to int8: entries of layers with a QuantizedDTypePolicy, and groups that begin
- * with a kernel in bytes and end with its scales (lua/flow/saving/bytes.lua reads the same). Layers here keep floats, the ones that the
- * bytes stand for, of which they make the same bytes (core/layers/quantization.h). */
+/* quantized_files.h: files of models that are quantized to int8 as by Keras: entries of layers with a QuantizedDTypePolicy, and groups that
+ * begin with a kernel in bytes and end with its scales, or have those of two tables (lua/flow/saving/bytes.lua reads the same). Layers here
+ * keep floats, the ones that the bytes stand for, of which they make the same bytes (core/layers/quantization.h). */
 #ifndef FLOW_MODELS_QUANTIZED_FILES_H
 #define FLOW_MODELS_QUANTIZED_FILES_H
 
@@ -12,6 +12,8 @@
 flow_status flow_quantized_description(flow_json *description);
 /* Whether the file's tensor `kernel` holds bytes. */
 int flow_quantized_kernel(const flow_tensor_file *file, int kernel);
+/* Where variable `index` of `count` is in such a group of a layer, and, where the number is at least 0, its scales. */
+int flow_quantized_place(const flow_layer *layer, int count, int index, int *scale);
 /* Writes the floats that tensor `kernel` with the scales of tensor `scale` stands for into the variable, and quantizes the layer; entry: of
  * the layer in the description, which says so from then on. */
 flow_status flow_quantized_read(flow_tensor_file *file, int kernel, int scale, flow_layer *layer, flow_variable *variable,

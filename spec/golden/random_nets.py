@@ -171,7 +171,7 @@ MEASURES = {"y": (PREDICTED, apart), "loss": (TRAINED, losses_apart), "z": (TRAI
 
 
 def is_quantized(stem):
-    """Our files hold floats and say that they are quantized, of which Keras takes no notice; its own hold bytes, which we read."""
+    """Attentions are floats in our files, which Keras quantizes here."""
     with open(stem + ".txt") as file:
         return file.read().endswith(" int8")
 
@@ -185,7 +185,7 @@ def run(stem, path, double=False, written=None):
     try:
         model = loaded(in_float64(path) if double else path)
         if is_quantized(stem):
-            model.quantize("int8")
+            model.quantize("int8", filters=lambda layer: layer.quantization_mode is None)
         xs, ts = inputs_of(stem, model), numbered(stem + "_t")
         xs = [x.astype("float64") if double and hasattr(x, "astype") and x.dtype == "float32" else x for x in xs]
         result = {"y": predictions(model, xs)}

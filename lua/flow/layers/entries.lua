@@ -60,6 +60,7 @@ local function record_entry(layer)
   local name = layer.class_name
   local by_lua = layer._own_choices or rawget(layer, "_lora") or rawget(layer, "_lora_wanted") or rawget(layer, "_box_format")
   local config = by_lua and json.encode(layer:get_config()) or native.text(C.flow_layer_config, layer._handle)
+  if quantization.said(layer) then config = json.encode(quantization.as_in_keras(json.decode(config))) end
   local module, registered = unpack(ELSEWHERE[name] or { "keras.layers", json.null })
   return { module = module, class_name = name, registered_name = registered,
            config = json.printed(config) }
@@ -103,7 +104,9 @@ function entries.write(layer)
   local entry = make(layer)
   local own = make == custom_entry and hooks.of(layer, "get_build_config")
   entry.build_config = own and layer._built and hooks.to_file(layer:get_build_config()) or entries.build_config(layer)
-  if make ~= own_entry then entry.quantization = quantization.describe(layer) end      -- those inside of it have their own entries
+  if make ~= own_entry and not (make == record_entry and quantization.said(layer)) then      -- those inside of it have their own entries
+    entry.quantization = quantization.describe(layer)
+  end
   return entry
 end
 

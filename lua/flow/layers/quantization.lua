@@ -1,10 +1,12 @@
 -- quantization.lua: which layers compute in int8 (core/layers/quantization.h), as tables that .keras files keep beside their configs:
 --
 --   { mode = "int8", input_range = { low, high } }     the range of the layer's input that calibration found
---   { mode = "int8" }                                  a range for each row of the input, as Keras' quantize("int8")
+--   { mode = "int8" }                                  a range for each row of the input, as Keras' quantize("int8"), of a layer whose
+--                                                      entry cannot say so in Keras' way
 --   { layers = { one of these, or false, ... } }       of a layer written in Lua: those of the layers inside, from the outer to the inner
 --
--- Keras does not read them: it opens such a file as the float32 model that it also is.
+-- Keras does not read them: it opens such layers as the float32 ones that they also are. Dense, EinsumDense and embeddings with a range for
+-- each row are written as Keras writes them: with a policy that says int8, and kernels of bytes (own/byte_kernels.lua).
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -20,11 +22,15 @@ local range = native.array("double", 2)
 
 -- The classes that are quantized without data, as in Keras; those that are "only" are not quantized otherwise.
 quantization.BY_ROW = { Dense = "too", EinsumDense = "only", Embedding = "only", MultiHeadAttention = "only", GroupQueryAttention = "only",
-                        CachedMultiHeadAttention = "only" }
+                        CachedMultiHeadAttention = "only", ReversibleEmbedding = "only" }
 
--- Whether a layer is one that can be quantized.
-function quantization.can(layer)
-  return layer._handle and not rawget(layer, "_own_call") and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer._record_name)) ~= 0
+-- Of these, those whose entries say int8 in Keras' way.
+local SAID = { Dense = true, EinsumDense = true, Embedding = true, ReversibleEmbedding = true }
+
+-- Whether a layer is one that can be quantized; one with LoRA: by row.
+function quantization.can(layer, by_row)
+  local in_lua = rawget(layer, "_own_call") and not (by_row and (rawget(layer, "_lora") or rawget(layer, "_low_rank")))
+  return layer._handle and not in_lua and C.flow_layer_class_quantizes(C.flow_layer_class_find(layer._record_name)) ~= 0
 end
 
 -- Sets how a layer computes, by a name of flow_quantizing without its prefix; low and high: of its input.
@@ -33,6 +39,32 @@ function quantization.set(layer, quantizing, low, high)
   made = made + 1
   rawset(layer, "_quantized", made)
   variable.trainable_version = variable.trainable_version + 1
+end
+
+-- The layer computes in bytes by rows from now on: its kernels become what bytes can say, and are not trained any more.
+function quantization.by_row(layer)
+  if quantization.get(layer) == "QUANTIZED_BY_ROW" then return end
+  if not layer._built then
+    raise("%s: quantize() is for a layer that is built: call it, or layer:build(shape), before", object.title(layer))
+  end
+  require("flow.layers.own.byte_kernels").round(layer)
+  quantization.set(layer, "QUANTIZED_BY_ROW")
+end
+
+-- Whether files have the layer as one that Keras has quantized: where Keras can read it, which it cannot with "..." in an equation, and
+-- attentions in files of weights alone. weights: it is one of these.
+function quantization.said(layer, weights)
+  if not layer._handle or quantization.get(layer) ~= "QUANTIZED_BY_ROW" then return false end
+  if not weights and not (SAID[layer._record_name] and not rawget(layer, "_extended")) then return false end
+  return not (layer._record_name == "EinsumDense" and layer.equation:find("...", 1, true))
+end
+
+-- An entry's config as Keras writes it of a layer that it has quantized. config: a table.
+function quantization.as_in_keras(config)
+  local source = type(config.dtype) == "table" and config.dtype.config and config.dtype.config.name or config.dtype
+  config.dtype = { module = "keras.dtype_policies", class_name = "QuantizedDTypePolicy", config = { mode = "int8", source_name = source },
+                   registered_name = json.null }
+  return config
 end
 
 -- How it is set, as set() takes it.

@@ -93,7 +93,7 @@ end
 -- Writes a .weights.h5 file: the variables of the model and of its optimizer.
 function keras.save_weights(model, path)
   local writer = tensor_file.writer()
-  weights.add(writer, model, true)
+  weights.add(writer, model, true, true)
   writer:save(path, "hdf5")
   writer:close()
 end

@@ -6,7 +6,8 @@
 --   optimizer/vars/<i>                     iterations, learning rate, slots; before them the four variables of a loss scale
 --   optimizer/inner_optimizer/vars/<i>     where there is a loss scale, those of the optimizer inside once more
 --
--- A walk calls visit(path, name, variables) for every object, with the variables that are its own.
+-- A walk calls visit(path, name, variables, layer, hidden) for every object, with the variables that are its own; hidden: the layer is
+-- inside of a script's class, which config.json does not look into.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -19,6 +20,8 @@ local contents = require "flow.layers.own.contents"
 local hooks = require "flow.layers.own.saving_hooks"
 local lora = require "flow.layers.own.lora"
 local bytes = require "flow.saving.bytes"
+local quantization = require "flow.layers.quantization"
+local byte_kernels = require "flow.layers.own.byte_kernels"
 local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
@@ -76,18 +79,18 @@ local function add_fields(places, path, layer, list)
 end
 
 -- Walks through layers at the first of their places, or the first that the file has.
-local function walk_places(places, visit, seen, file_has)
+local function walk_places(places, visit, seen, file_has, hidden)
   local chosen = {}
   for _, place in ipairs(places) do
     local layer, path = place[1], place[2]
     if not chosen[layer] or file_has and not file_has(chosen[layer]) and file_has(path) then chosen[layer] = path end
   end
-  for _, place in ipairs(places) do walk(chosen[place[1]], place[1], visit, seen, file_has) end
+  for _, place in ipairs(places) do walk(chosen[place[1]], place[1], visit, seen, file_has, hidden) end
 end
 
 -- Visits a layer's own variables, then those of its parts, such as "query_dense" of MultiHeadAttention.
-local function walk_groups(path, layer, visit)
-  if hooks.stores(layer) then return visit(join(path, "vars"), layer.name, hooks.own_variables(layer), layer) end
+local function walk_groups(path, layer, visit, hidden)
+  if hooks.stores(layer) then return visit(join(path, "vars"), layer.name, hooks.own_variables(layer), layer, hidden) end
   local handle, group = layer._handle or nil, 0
   local count = C.flow_layer_group(handle, group, group_path, group_name, group_first)
   while count >= 0 do
@@ -101,25 +104,26 @@ local function walk_groups(path, layer, visit)
         end
       end
     end
-    visit(join(path, group_of), name, list, layer)
+    visit(join(path, group_of), name, list, layer, hidden)
     group = group + 1
     count = C.flow_layer_group(handle, group, group_path, group_name, group_first)
   end
 end
 
 -- file_has(path): of a file that is read, whether anything is stored there.
-function walk(path, layer, visit, seen, file_has)
+function walk(path, layer, visit, seen, file_has, hidden)
   if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
   seen[layer] = true
   if object.is(layer, models.Model) then visit(join(path, "vars"), layer.name, hooks.own_variables(layer), layer)
-  else walk_groups(path, layer, visit) end
+  else walk_groups(path, layer, visit, hidden) end
   local places = {}
   local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
   if is_graph then add_list(places, join(path, "layers"), listed(layer)) end
   if (not layer._handle or rawget(layer, "_extended")) and not object.is(layer, layers.InputLayer) then
     add_fields(places, path, layer, object.is(layer, models.Model) and not is_graph and layer._children)
   end
-  walk_places(places, visit, seen, file_has)
+  hidden = hidden or not is_graph and layers._in_lua(layer.class_name) ~= object.class_of(layer)
+  walk_places(places, visit, seen, file_has, hidden)
 end
 
 -- The optimizer of compile, or nil.
@@ -130,16 +134,28 @@ end
 
 ---- writing --------------------------------------------------------------------------------------------------------------------------
 
--- Adds every variable of the model, and of its optimizer unless that is not wanted, to a tensor_file.writer.
-function weights.add(writer, model, with_optimizer)
-  local function visit(path, name, variables, layer)
+-- Whether a layer's kernels are written as bytes, as by Keras: in a file of weights wherever it computes in int8 by rows, in a .keras file
+-- where its entry says so.
+local function in_bytes(layer, whole, hidden)
+  if not layer or layer._on_host or not layer._handle then return false end
+  return quantization.said(layer, whole) and not (hidden and not whole)
+end
+
+-- Adds every variable of the model, and of its optimizer unless that is not wanted, to a tensor_file.writer. whole: there is no
+-- config.json.
+function weights.add(writer, model, with_optimizer, whole)
+  local function visit(path, name, variables, layer, hidden)
     writer:group(path)
     writer:note(path, "name", name)
+    local bytes_too = in_bytes(layer, whole, hidden)
     if layer and hooks.stores(layer) then
-      for _, entry in ipairs(hooks.stored(layer)) do writer:add(path .. "/" .. entry.name, entry.value) end
+      for _, entry in ipairs(hooks.stored(layer, bytes_too)) do writer:add(path .. "/" .. entry.name, entry.value) end
       return
     end
-    for i, v in ipairs(variables) do writer:add(("%s/%d"):format(path, i - 1), layer and lora.stored(layer, v) or v) end
+    local function value_of(v) return layer and lora.stored(layer, v) or v end
+    for i, value in ipairs(bytes_too and byte_kernels.group(layer, variables, lora.stored_in_bytes(layer)) or variables) do
+      writer:add(("%s/%d"):format(path, i - 1), bytes_too and value or value_of(value))
+    end
     for key, value in pairs(layer and layer._on_host and layer:_named_tensors() or {}) do writer:add(path .. "/" .. key, value) end
   end
   walk("", model, visit, {})
@@ -166,18 +182,19 @@ end
 -- the list; of bytes with scales, { position, variable, scale = position, layer }.
 local function match(file, path, who, variables, list, count, layer)
   count = count or stored_count(file, path)
-  local scale = layer and bytes.are_in(file, path, count, variables) and file:find(("%s/%d"):format(path, count - 1))
-  if scale then count = count - 1 end
+  local places = layer and bytes.are_in(file, path, count, variables) and byte_kernels.places(variables)
+  if places then count = #variables end
   if count ~= #variables then
     raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
   end
   for i, v in ipairs(variables) do
-    local position = file:find(("%s/%d"):format(path, i - 1))
+    local position = file:find(("%s/%d"):format(path, places and places[i][1] or i - 1))
+    local scale = places and places[i][2] and file:find(("%s/%d"):format(path, places[i][2])) or nil
     local shape = file:shape(position)
     if shape_text(shape) ~= shape_text(v.shape) then
       raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.path, shape_text(v.shape), shape_text(shape))
     end
-    list[#list + 1] = { position = position, variable = v, scale = i == 1 and scale or nil, layer = i == 1 and scale and layer or nil }
+    list[#list + 1] = { position = position, variable = v, scale = scale, layer = scale and layer }
   end
 end
 

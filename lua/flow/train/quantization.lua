@@ -34,10 +34,10 @@ local function passes(layer, filters)
 end
 
 -- The layers of a model that can be quantized, that wanted(layer) and filters let through; raises if there are none.
-local function candidates(model, filters, wanted)
+local function candidates(model, filters, wanted, by_row)
   local list = {}
   for _, layer in ipairs(quantization.layers(model)) do
-    if quantization.can(layer) and wanted(layer) and passes(layer, filters) then list[#list + 1] = layer end
+    if quantization.can(layer, by_row) and wanted(layer) and passes(layer, filters) then list[#list + 1] = layer end
   end
   if #list == 0 then
     raise("quantize: %s has no layer that can be quantized%s", object.title(model), filters and " and passes filters" or "")
@@ -76,7 +76,7 @@ return function(model, calibration, options)
         "trained on", calibration)
     end
     local function in_keras(layer) return quantization.BY_ROW[layer._record_name] ~= nil end
-    for _, layer in ipairs(candidates(model, options.filters, in_keras)) do quantization.set(layer, "QUANTIZED_BY_ROW") end
+    for _, layer in ipairs(candidates(model, options.filters, in_keras, true)) do quantization.by_row(layer) end
     return
   end
   local placed = model._placement

@@ -41,11 +41,11 @@ return function(Layer)
   takes "mode: 'int8' = 'int8'"
   function Layer:quantize()
     local quantization = require "flow.layers.quantization"
-    if not quantization.BY_ROW[self._record_name] or not quantization.can(self) then
-      errors.raise("%s: quantize() is for Dense, EinsumDense, Embedding and attentions; model:quantize(data) makes convolutions compute " ..
-        "in int8, too", object.title(self))
+    if not quantization.BY_ROW[self._record_name] or not quantization.can(self, true) then
+      errors.raise("%s: quantize() is for Dense, EinsumDense, embeddings and attentions; model:quantize(data) makes convolutions " ..
+        "compute in int8, too", object.title(self))
     end
-    quantization.set(self, "QUANTIZED_BY_ROW")
+    quantization.by_row(self)
   end
 
   -- add_weight with its arguments in Keras' order.

@@ -4,7 +4,8 @@
 --   dense:enable_lora(4)                            of a layer that is built; layers.Dense(8, { lora_rank = 4, lora_alpha = 8 })
 --
 -- The layer computes with kernel + alpha / rank * a b. Files hold that sum as the kernel, and the rank: who reads them begins with a change
--- of zero.
+-- of zero. A layer that is quantized by rows (flow/layers/quantization.lua) multiplies what bytes can say of its inputs and of its kernel,
+-- and adds the change in floats, as in Keras; it can train, and files have the bytes of the sum.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
@@ -53,10 +54,39 @@ local function freeze(layer, weight, prefix, rank, alpha, a_initializer, b_initi
   return { rank = rank, alpha = alpha or rank, a = a, b = b }
 end
 
+local function is_quantized(layer) return require("flow.layers.quantization").get(layer) == "QUANTIZED_BY_ROW" end
+
+-- multiply(x, kernel) with the change: one product, or, of a layer that is quantized, that of what bytes say and that of the change.
+-- axes_of(): those of a row of x.
+local function product(quantized, x, kernel, state, multiply, axes_of)
+  if not quantized then return multiply(x, changed(kernel, state)) end
+  local rows = require("flow.layers.own.byte_kernels").round_rows(x, axes_of())
+  return multiply(rows, kernel:value()) + multiply(x, ops.matmul(state.a, state.b) * (state.alpha / state.rank))
+end
+lora.product = product
+
+-- The axes of the input that an equation sums; "..." is before its letters or behind them.
+function lora.summed(equation, rank)
+  local input, output = equation:gsub("%s", ""):match "^([^,]*),[^-]*->(.*)$"
+  local letters, from, axes = input:gsub("%.", ""), 0, {}
+  if input:sub(1, 1) == "." then from = rank - #letters end
+  for i = 1, #letters do
+    if not output:find(letters:sub(i, i), 1, true) then axes[#axes + 1] = from + i end
+  end
+  return axes
+end
+
 -- What the layer computes with the change, by the class of the library.
 local CALLS = {
-  Dense = function(layer, x) return finished(layer, ops.matmul(x, merged(layer))) end,
-  EinsumDense = function(layer, x) return finished(layer, ops.einsum(layer.equation, x, merged(layer))) end,
+  Dense = function(layer, x)
+    local state = rawget(layer, "_lora")
+    return finished(layer, product(is_quantized(layer), x, layer.kernel, state, ops.matmul, function() return { #x.shape } end))
+  end,
+  EinsumDense = function(layer, x)
+    local function multiply(rows, kernel) return ops.einsum(layer.equation, rows, kernel) end
+    local function axes_of() return lora.summed(layer.equation, #x.shape) end
+    return finished(layer, product(is_quantized(layer), x, layer.kernel, rawget(layer, "_lora"), multiply, axes_of))
+  end,
   Embedding = function(layer, x)
     local state = rawget(layer, "_lora")
     local rows = x:to("int32") + 1
@@ -68,7 +98,9 @@ local CALLS = {
 -- Back, it multiplies by the transposed table with the change, or by a table of its own, which does not change.
 function CALLS.ReversibleEmbedding(layer, x, options)
   if not (options and options.reverse) then return CALLS.Embedding(layer, x) end
-  local table_of = layer.tie_weights and ops.transpose(merged(layer)) or layer.reverse_embeddings:value()
+  local quantized = is_quantized(layer)      -- Keras leaves the change out then
+  if quantized then x = require("flow.layers.own.byte_kernels").round_rows(x, { #x.shape }) end
+  local table_of = layer.tie_weights and ops.transpose(quantized and layer.embeddings or merged(layer)) or layer.reverse_embeddings
   local y, cap = ops.matmul(x, table_of), layer.logit_soft_cap
   return type(cap) == "number" and ops.tanh(y / cap) * cap or y
 end
@@ -81,8 +113,8 @@ function lora.enable(layer, rank, alpha, a_initializer, b_initializer)
   local name, title = WEIGHT[layer._record_name], object.title(layer)
   if not layer._built then errors.raise("%s: enable_lora() is for a layer that is built: call layer:build(shape) before it", title) end
   if rawget(layer, "_lora") then errors.raise("%s: LoRA is enabled already", title) end
-  if layer[name .. "_constraint"] or layer._activity or layer.quantization_mode then
-    errors.raise("%s: LoRA does not go with a constraint, an activity_regularizer or quantization", title)
+  if layer[name .. "_constraint"] or layer._activity or layer.quantization_mode and not is_quantized(layer) then
+    errors.raise("%s: LoRA does not go with a constraint, an activity_regularizer or the ranges of a calibration", title)
   end
   rawset(layer, "_lora", freeze(layer, layer[name], "lora_" .. name, rank, alpha, a_initializer, b_initializer,
     layer[name .. "_regularizer"]))
@@ -115,6 +147,29 @@ function lora.enable_part(attention, kernel, part, rank, alpha, a_initializer, b
 end
 
 lora.changed = changed
+
+-- The variables of a layer without the factors, in the order of files.
+local function in_order(layer)
+  local list = {}
+  for _, kind in ipairs { "kernel", "embeddings", "reverse_embeddings", "bias" } do
+    for _, v in ipairs(layer.weights) do list[#list + 1] = v.name == kind and v or nil end
+  end
+  return list
+end
+
+-- Of an attention: the value of a kernel with its change; nil: it has none.
+function lora.stored_in_bytes(layer)
+  local states = rawget(layer, "_low_rank")
+  return states and function(v) return states[v] and changed(v, states[v]) end
+end
+
+-- What a layer with LoRA that is quantized stores: the bytes of its weight with the change.
+function lora.store_bytes(layer, store)
+  local name = WEIGHT[layer._record_name]
+  local function value_of(v) return v.name == name and merged(layer) or nil end
+  local group = require("flow.layers.own.byte_kernels").group(layer, in_order(layer), value_of)
+  for i, value in ipairs(group) do store[tostring(i - 1)] = value end
+end
 
 -- Whether a variable is one of the factors of an attention.
 function lora.is_factor(layer, v)
@@ -188,30 +243,27 @@ function lora.install(class, Layer)
     takes "store: table"
     function class:save_own_variables(store)
       if not rawget(self, "_lora") then return Layer.save_own_variables(self, store) end
-      local count = 0
-      for _, v in ipairs(self.weights) do
-        local last = v.name
-        if not last:find "^lora_" then
-          store[tostring(count)] = last == name and merged(self) or v:value()
-          count = count + 1
-        end
-      end
+      for i, v in ipairs(in_order(self)) do store[tostring(i - 1)] = v.name == name and merged(self) or v:value() end
     end
 
     takes "store: table"
     function class:load_own_variables(store)
-      local state, count = rawget(self, "_lora"), 0
+      local state, list = rawget(self, "_lora"), in_order(self)
       if not state then return Layer.load_own_variables(self, store) end
-      for _, v in ipairs(self.weights) do
-        if not v.name:find "^lora_" then
-          local value = store[tostring(count)] or errors.raise("%s: load_own_variables() found no \"%d\"", object.title(self), count)
-          if value.dtype == "int8" then
-            errors.raise("%s: load_own_variables() found bytes for %s, as Keras' quantize(\"int8\") writes them; LoRA changes floats: " ..
-              "save the model before quantize()", object.title(self), v.name)
-          end
-          v:assign(value)
-          count = count + 1
-        end
+      local function stored(at)
+        return store[tostring(at)] or errors.raise("%s: load_own_variables() found no \"%d\"", object.title(self), at)
+      end
+      local in_bytes = stored(0).dtype == "int8"
+      if in_bytes and not is_quantized(self) then
+        errors.raise("%s: load_own_variables() found bytes for %s, as Keras' quantize(\"int8\") writes them: quantize() the layer before",
+          object.title(self), list[1].name)
+      end
+      local byte_kernels = require "flow.layers.own.byte_kernels"
+      local places = in_bytes and byte_kernels.places(list)
+      for i, v in ipairs(list) do
+        local value = stored(places and places[i][1] or i - 1)
+        if places and places[i][2] then value = byte_kernels.floats(self, v, value, stored(places[i][2])) end
+        v:assign(value)
       end
       set_zero(state)
     end

@@ -8,6 +8,7 @@ local object = require "flow.object"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local lora = require "flow.layers.own.lora"
+local byte_kernels = require "flow.layers.own.byte_kernels"
 local takes = require("flow.signature").takes
 
 local Projection = object.class("EinsumDense", Layer)
@@ -24,9 +25,13 @@ local function equation_of(free, bound, own)
 end
 
 function Projection:call(x)
-  local state = rawget(self, "_lora")
-  local kernel = state and lora.changed(self.kernel, state) or self.kernel:value()
-  local y = ops.einsum(self.equation, ops.operand(x, nil, object.title(self)), kernel)
+  local state, quantized = rawget(self, "_lora"), self.quantization_mode
+  x = ops.operand(x, nil, object.title(self))
+  local function multiply(rows, kernel) return ops.einsum(self.equation, rows, kernel) end
+  local function axes_of() return lora.summed(self.equation, #x.shape) end
+  local y
+  if state then y = lora.product(quantized, x, self.kernel, state, multiply, axes_of)
+  else y = multiply(quantized and byte_kernels.round_rows(x, axes_of()) or x, self.kernel:value()) end
   return self.use_bias and y + self.bias or y
 end
 
@@ -46,6 +51,9 @@ end
 Projection.fields.lora_rank, Projection.fields.lora_alpha = of "rank", of "alpha"
 Projection.fields.lora_kernel_a, Projection.fields.lora_kernel_b = of "a", of "b"
 function Projection.fields.lora_enabled(self) return rawget(self, "_lora") ~= nil end
+
+-- As the attention is.
+function Projection.fields.quantization_mode(self) return self._attention[1].quantization_mode end
 
 function Projection.fields.trainable(self) return self.kernel.trainable end
 function Projection.setters.trainable(self, value)

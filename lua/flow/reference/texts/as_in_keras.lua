@@ -95,7 +95,7 @@ layer.lora_embeddings_b: The second factor of the change of embeddings.
   local embedding = layers.Embedding(5, 2, { lora_rank = 1 })
   embedding:build { -1, 3 }
   print(embedding.lora_embeddings_b.shape[2])      --> 2
-layer:quantize: Makes a Dense, EinsumDense, Embedding or attention layer compute in int8, as model:quantize "int8" does.
+layer:quantize: Makes a Dense, EinsumDense, embedding or attention layer compute in int8, as model:quantize "int8" does.
   local dense = layers.Dense(2)
   dense:build { -1, 3 }
   dense:quantize "int8"
