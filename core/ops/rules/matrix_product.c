@@ -169,6 +169,12 @@ flow_status flow_gradient_matmul(flow_gradient_step *step)
   int transpose_b = step->attributes->matmul.transpose_b && b->rank > 1;
   flow_expression e = flow_gradient_expression(step);
   flow_tensor *results[2] = { NULL, NULL };
+  if (a->rank == 1 &&
+      b->rank == 1) { /* of y, a number, each gradient is the other vector times g: a product of matrices would take longer */
+    if (step->needed[0]) results[0] = e_mul(&e, g, b);
+    if (step->needed[1]) results[1] = e_mul(&e, g, a);
+    return flow_expression_give(&e, step, results);
+  }
   if (b->rank == 1) g = flow_express_insert_axis(&e, g, g->rank);
   if (a->rank == 1 && e.status == FLOW_OK) g = flow_express_insert_axis(&e, g, g->rank - 1);
   if (a->rank == 1) a = flow_express_insert_axis(&e, a, 0);

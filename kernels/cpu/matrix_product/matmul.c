@@ -1,6 +1,7 @@
 /* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
  * (act(x w + b)). Variants: tiled (float32, gemm.h), bfloat16 (the same, rounded: gemm_bfloat16.h), doubles (float64, matmul_doubles.c),
  * plain (every dtype, loops); all but doubles each for a whole batch and for a chunk of its rows. */
+#include "cpu/matrix_product/dots.h"
 #include "cpu/matrix_product/gemm_bfloat16.h"
 #include "ops/matrix_product.h"
 #include "tensor/tensor.h"
@@ -248,7 +249,8 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   product p = describe(call);
   if (!p.c) return FLOW_OK;
   int64_t rows = p.matrices * p.m, last = end * PLAIN_ROWS < rows ? end * PLAIN_ROWS : rows;
-  plain_rows[call->inputs[0].dtype](&p, begin * PLAIN_ROWS, last);
+  if (call->inputs[0].dtype == FLOW_FLOAT64 && is_dots(&p)) run_dots(&p, begin * PLAIN_ROWS, last);
+  else plain_rows[call->inputs[0].dtype](&p, begin * PLAIN_ROWS, last);
   return FLOW_OK;
 }
 

@@ -1,8 +1,9 @@
 /* matmul_doubles.c: float64 products. A part is a block of C. For BLOCK_K of k at a time, its columns of B are copied into panels of 2
  * vectors, which stay in the first-level cache, as the block's rows of A stay in the second; tiles of a few rows go along k with their sums
- * in registers. Each sum is added up in the order of k, as in the plain variant, whatever the other rows are. */
+ * in registers. Each sum is added up in the order of k, as in the plain variant, whatever the other rows are. Products with one column are
+ * dots.h's in both. */
 #include "cpu/cost.h"
-#include "ops/matrix_product.h"
+#include "cpu/matrix_product/dots.h"
 
 /* A panel of BLOCK_K x PANEL doubles is 16 KB with AVX2 and 32 KB with AVX-512, PART_ROWS x BLOCK_K of A 192 KB (within a
  * second-level cache of 256 KB or more). TILE_ROWS x 2 sums fill half of the registers; the rest holds B and the broadcast of A. */
@@ -97,6 +98,10 @@ static void run_part(const product *p, int64_t part, double *panels)
   int64_t matrix = part / parts_of_matrix(p), block = part % parts_of_matrix(p);
   int64_t begin = block % row_parts(p) * PART_ROWS, end = at_most(begin + PART_ROWS, p->m);
   int64_t column = block / row_parts(p) * PART_COLUMNS, columns = at_most(p->n - column, PART_COLUMNS);
+  if (is_dots(p)) {
+    run_dots(p, matrix * p->m + begin, matrix * p->m + end);
+    return;
+  }
   const double *a = (const double *)p->a + a_offset(p, matrix), *bias = p->bias ? (const double *)p->bias + column : NULL;
   const double *b = (const double *)p->b + b_offset(p, matrix) + column * (p->transpose_b ? p->ldb : 1);
   double *c = (double *)p->c + c_offset(p, matrix) + column;

@@ -29,7 +29,9 @@ local function contract(a, b, of_a, of_b, what)
     for _, axis in ipairs(first and axes or order) do all[#all + 1] = axis end
     for _, axis in ipairs(first and order or axes) do all[#all + 1] = axis end
     local outer = size_of(rest)
-    x = #all > 1 and ops.transpose(x, all) or x
+    local in_order = true
+    for place, axis in ipairs(all) do in_order = in_order and place == axis end
+    x = in_order and x or ops.transpose(x, all)
     return ops.reshape_raw(x, first and { inner, outer } or { outer, inner }), rest, inner
   end
   local left, rows, k = arranged(a, of_a, false)
@@ -85,8 +87,8 @@ define(function(a, b)
 end, "outer")
 define(function(a, b)
   a, b = pair(a, b, "vdot")
-  local sum = ops.sum(ops.flatten(a) * ops.flatten(b))
-  return tools.is_float(a) and sum or sum:to(a.dtype)
+  a, b = ops.flatten(a), ops.flatten(b)
+  return tools.is_float(a) and ops.matmul(a, b) or ops.sum(a * b):to(a.dtype)
 end, "vdot")
 
 -- Each element of a times all of b: {m p, n q} of {m, n} and {p, q}.
