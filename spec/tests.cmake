@@ -95,8 +95,8 @@ add_executable(strangers spec/dist/strangers.c)
 add_executable(slow_link spec/dist/slow_link.c)
 
 # flow_tests: one program of all C tests, spec/c/test_*.c, and of the processes that specs start, which links the engine's objects, so that
-# internal functions can be tested (spec/c/runner.c). build/bin/NAME is a link to it for each of them: every file is a process of its own.
-# What a host sees is tested by programs of their own, which link the library from outside.
+# internal functions can be tested (spec/c/runner.c). build/bin/NAME is a link to it for each of them: every file is a separate process.
+# What a host sees is tested by separate programs, which link the library from outside.
 find_path(CMOCKA_INCLUDE cmocka.h)
 find_library(CMOCKA_LIBRARY cmocka)
 set(FLOW_RUNNER_FILES spec/dist/transport_ranks.c spec/dist/worker_ranks.c spec/cuda/cuda_kernels.c)
@@ -167,7 +167,7 @@ foreach(name ${FLOW_TEST_NAMES})
   add_test(NAME ${name} COMMAND flow_tests ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 endforeach()
 
-# Hosts: with a LuaJIT of their own; spec/host: one that exports functions of the names that parts of the library have, and one that does not
+# Hosts: with their own LuaJIT; spec/host: one that exports functions of the names that parts of the library have, and one that does not
 if(CMOCKA_LIBRARY AND TARGET flow_lua)
   add_executable(test_host spec/c/test_host.c)
   target_link_libraries(test_host PRIVATE flow_lua flow PkgConfig::LUAJIT ${CMOCKA_LIBRARY} Threads::Threads)

@@ -30,7 +30,7 @@ int modules_share(const char *bytes, size_t count)
   return -1;
 }
 
-/* The memory, mapped; NULL if it is none of ours. The descriptor is closed: what the program starts does not need it. */
+/* The memory, mapped; NULL if it is not ours. The descriptor is closed: what the program starts does not need it. */
 static const char *map(int descriptor, size_t *count)
 {
   struct stat about;

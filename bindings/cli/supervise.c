@@ -465,7 +465,7 @@ static int prepare_task(supervised_task *task, int *colour)
   return 1;
 }
 
-/* The second process: the tasks are its children, and orphans of theirs come to it, too. It has a process group of its own, ignores
+/* The second process: the tasks are its children, and orphans of theirs come to it, too. It has its own process group, ignores
  * SIGPIPE (it looks at what write returns) and SIGTTOU (a background job may write). */
 int supervise_children(const supervision *wanted, const sigset_t *watched, const sigset_t *mask, int lifeline)
 {

@@ -7,7 +7,7 @@
 
 #include "rank.h"
 
-/* Reads "[1,RANK]<stdout>:" from the beginning: its length; 0: it is none; -1: it may become one. */
+/* Reads "[1,RANK]<stdout>:" from the beginning: its length; 0: this is not such a prefix; -1: it may become one. */
 static int read_tag(const char *text, size_t count, int spaces, int *rank, int *to)
 {
   static const char *const names[] = { "]<stdout>: ", "]<stderr>: " };

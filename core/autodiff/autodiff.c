@@ -180,7 +180,7 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
 }
 
 /* Before a traced tape is walked: fusion, which leaves the targets and the sources alone. A source that an earlier call let a fused op
- * swallow is lost. Fused ops have gradients of their own, which read less; that is why fusion comes before the walk and not only with
+ * swallow is lost. Fused ops have their own gradients, which read less; that is why fusion comes before the walk and not only with
  * the plan. */
 static flow_status fuse(flow_tape *tape, flow_tensor *const *targets, int target_count, flow_tensor *const *tensors,
                         flow_variable *const *variables, int count)

@@ -32,7 +32,7 @@ static void finish_phase(eager_run *run, flow_region *region, int phase, int tak
   for (int seen; phase + 1 < run->cut->phases && (seen = atomic_load(done)) < parts;) flow_region_wait(region, done, seen);
 }
 
-/* What each member of the team does: the parts of each phase that it draws, in a scratch block of its own. Threads that are slow draw
+/* What each member of the team does: the parts of each phase that it draws, in its own scratch block. Threads that are slow draw
  * fewer. After a failure parts are still drawn, so that all are counted, but not run. */
 static void eager_member(flow_region *region, int member, int members, void *argument)
 {

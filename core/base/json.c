@@ -36,7 +36,7 @@ flow_json *flow_json_make_numbers(const double *numbers, int count)
 
 /* ---- trees ------------------------------------------------------------------------------------------------------------------- */
 
-/* A key that was given after the value was made is a block of its own (flow_json_put). */
+/* A key that was given after the value was made is a separate block (flow_json_put). */
 static void free_value(flow_json *json)
 {
   if (json->owns_key) flow_free((char *)(uintptr_t)json->key);

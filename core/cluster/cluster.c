@@ -14,7 +14,7 @@ static const char *const job_names[FLOW_JOB_COUNT] = {
   [FLOW_JOB_CHIEF] = "chief", [FLOW_JOB_WORKER] = "worker", [FLOW_JOB_PS] = "ps", [FLOW_JOB_EVALUATOR] = "evaluator",
 };
 
-/* NULL for a number that is no job; the text is static. */
+/* NULL for a number that does not stand for a job; the text is static. */
 const char *flow_job_name(int job)
 {
   return job >= 0 && job < FLOW_JOB_COUNT ? job_names[job] : NULL;
@@ -114,7 +114,7 @@ void flow_cluster_remove(flow_cluster *cluster, int job)
   cluster->count[job] = 0;
 }
 
-/* *out: a cluster of its own with the same tasks and place, for flow_cluster_release. */
+/* *out: a separate cluster with the same tasks and place, for flow_cluster_release. */
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
 {
   flow_cluster *copy;
@@ -267,7 +267,7 @@ const char *flow_cluster_source(const flow_cluster *cluster)
   return cluster ? cluster->source : NULL;
 }
 
-/* A flow_job; -1: the process is no task of a cluster, or nothing says which. */
+/* A flow_job; -1: the process is not a task of a cluster, or nothing says which. */
 int flow_cluster_job(const flow_cluster *cluster)
 {
   return cluster ? cluster->job : -1;

@@ -1,6 +1,6 @@
 /* cluster_json.c: TF_CONFIG: {"cluster": {"chief": ["h:p"], "worker": ["h:p", ...], "ps": [...], "evaluator": [...]},
  * "task": {"type": "worker", "index": 0}}. As platforms write it: jobs with empty lists, "cluster": {} and "task": {} for a single
- * process, an index as text ("0"), the list of a job as a map {"0": "h:p"}, and members of their own ("environment", "job",
+ * process, an index as text ("0"), the list of a job as a map {"0": "h:p"}, and more members ("environment", "job",
  * "rpc_layer", "trial"), which are left aside. */
 #include "base/json.h"
 #include <math.h>

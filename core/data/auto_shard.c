@@ -66,7 +66,7 @@ int flow_dataset_reads_files(const flow_dataset *dataset)
   return reads;
 }
 
-/* Every count-th element, each of which stands for a file. All workers must have the same order, which a shuffle without a seed of its own
+/* Every count-th element, each of which stands for a file. All workers must have the same order, which a shuffle without its own seed
  * need not have; so the shard goes in front of it. */
 static flow_status by_element(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
 {

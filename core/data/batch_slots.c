@@ -53,7 +53,7 @@ flow_status flow_batch_slots_new(const flow_element_spec *rows, int64_t size, fl
   return FLOW_OK;
 }
 
-/* Views of rows hold references of their own, so that a thread that still writes into one does so in valid memory. */
+/* Views of rows hold their own references, so that a thread that still writes into one does so in valid memory. */
 static void free_block(block *old)
 {
   for (int i = 0; i < FLOW_MAX_COMPONENTS; i++) flow_tensor_release(old->tensors[i]);

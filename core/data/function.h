@@ -12,7 +12,7 @@
 
 typedef struct flow_function_class flow_function_class;
 
-/* Does not change once map has taken it; threads share it, each with a worker of its own. */
+/* Does not change once map has taken it; threads share it, each with its own worker. */
 struct flow_function {
   const flow_function_class *class;
   _Atomic int references;

@@ -260,7 +260,7 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
   return status;
 }
 
-/* Where a function of Lua is needed (calls_back) the pass runs on a thread of its own, and this one, which may call Lua, answers its
+/* Where a function of Lua is needed (calls_back) the pass runs on its own thread, and this one, which may call Lua, answers its
  * questions: see generator.h. */
 flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
 {

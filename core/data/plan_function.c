@@ -20,7 +20,7 @@ typedef struct plan_function {
   int           outputs[FLOW_MAX_COMPONENTS], output_count;    /* from 0: of the plan; -1 - i: component i of the input */
 } plan_function;
 
-/* Of one thread: a context of its own, in which nothing else runs, and an instance of the plan. */
+/* Of one thread: its own context, in which nothing else runs, and an instance of the plan. */
 typedef struct plan_worker { flow_context *context; flow_instance *instance; } plan_worker;
 
 /* ---- signatures ---------------------------------------------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *val
   return flow_tensor_index_put(&graph->constants, contiguous, *value);      /* cannot fail: there is room */
 }
 
-/* Each call makes a value of its own; flow_graph_version remembers which one reading yields. */
+/* Each call makes its own value; flow_graph_version remembers which one reading yields. */
 flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value)
 {
   flow_value read = { .kind = FLOW_VALUE_VARIABLE, .signature = flow_tensor_signature(variable->tensor), .node = -1,

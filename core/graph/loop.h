@@ -14,7 +14,7 @@
 
 #include "graph/context.h"
 
-/* A loop of a trace: its body is a graph of its own, which a plan runs `rounds` times. */
+/* A loop of a trace: its body is a separate graph, which a plan runs `rounds` times. */
 struct flow_loop {
   flow_counted counted;
   flow_graph  *body;                     /* closed, of live nodes only; a reference */

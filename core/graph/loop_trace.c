@@ -1,4 +1,4 @@
-/* loop_trace.c: the trace of a loop's body, within another trace. See loop.h. The body is a trace of its own, whose inputs stand for
+/* loop_trace.c: the trace of a loop's body, within another trace. See loop.h. The body is a separate trace, whose inputs stand for
  * values of the outer one: the states, one row of each tensor of rows, and, added on demand (flow_graph_close_over), what it closes
  * over. At its end what the results do not need is dropped, and the rest becomes a loop. A body that writes variables or sums over
  * replicas cannot be one: flow_loop_end says so through *written, and the caller traces it again, written out. */

@@ -13,7 +13,7 @@ int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
   return flow_tensor_index_find(&tape->values, tensor);
 }
 
-/* In a trace a tape is a range of its nodes, [begin, end); eagerly it has a graph of its own, to which ops append. Two references: the tape
+/* In a trace a tape is a range of its nodes, [begin, end); eagerly it has a separate graph, to which ops append. Two references: the tape
  * may be released by the caller while it records, and by the scopes, when they are closed, while the caller still has it. */
 flow_status flow_tape_begin(flow_context *context, flow_tape **out)
 {
@@ -92,7 +92,7 @@ flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
   return add_leaf(tape, tensor, NULL, &value);
 }
 
-/* Each reading of a variable is a leaf of its own, of kind VARIABLE, by which gradients with respect to the variable are found. In a trace
+/* Each reading of a variable is a separate leaf, of kind VARIABLE, by which gradients with respect to the variable are found. In a trace
  * the reading is an op of the graph, which needs no leaf. */
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor)
 {

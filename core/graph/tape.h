@@ -5,7 +5,7 @@
 
 #include "graph/context.h"
 
-/* What was done while the tape was open: a part of the open trace, or a graph of its own whose values are the tensors that eager ops
+/* What was done while the tape was open: a part of the open trace, or a separate graph whose values are the tensors that eager ops
  * made. */
 struct flow_tape {
   _Atomic int       references;

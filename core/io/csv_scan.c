@@ -125,7 +125,7 @@ typedef struct plain_table {
   flow_ticket ticket;
 } plain_table;
 
-/* Members take parts until none is left; which member gets which does not matter, since each part writes to places of its own. */
+/* Members take parts until none is left; which member gets which does not matter, since each part writes to its own places. */
 static void plain_member(flow_region *region, int member, int members, void *argument)
 {
   plain_table *table = argument;

@@ -102,7 +102,7 @@ static flow_status start_inflating(flow_source *source, flow_coding coding)
   return FLOW_OK;
 }
 
-/* Ends what was read before and begins with the bytes [offset, offset + bytes) of the file, in a coding of their own. A header's number
+/* Ends what was read before and begins with the bytes [offset, offset + bytes) of the file, in their own coding. A header's number
  * that leads out of the file fails here. */
 flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t bytes, flow_coding coding)
 {

@@ -266,7 +266,7 @@ int flow_argument_count(const flow_argument *parameters)
   return count;
 }
 
-/* Types whose value is the name of a record with options of its own. */
+/* Types whose value is the name of a record with its own options. */
 int flow_argument_is_choice(flow_argument_type type)
 {
   return type == FLOW_INITIALIZER || type == FLOW_REGULARIZER || type == FLOW_CONSTRAINT;

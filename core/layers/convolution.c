@@ -48,7 +48,7 @@ flow_status flow_convolution_group_channels(const flow_layer *layer, const flow_
   return flow_layer_fail(layer, "%lld input channels cannot be divided into %lld groups", (long long)all, (long long)groups);
 }
 
-/* An image without its channels is the usual mistake, so it has a hint of its own. */
+/* An image without its channels is the usual mistake, so it has its own hint. */
 flow_status flow_convolution_check_input(const flow_layer *layer, const flow_signature *input)
 {
   int steps = flow_layer_is_over_steps(layer, "kernel_size");

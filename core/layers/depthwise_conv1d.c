@@ -1,4 +1,4 @@
-/* depthwise_conv1d.c: DepthwiseConv1D: every channel of sequences is convolved with depth_multiplier kernels of its own; kernel {steps,
+/* depthwise_conv1d.c: DepthwiseConv1D: every channel of sequences is convolved with its own depth_multiplier kernels; kernel {steps,
  * channels, multiplier}, bias {channels * multiplier}. */
 #include "layers/convolution.h"
 
@@ -18,5 +18,5 @@ const flow_layer_class flow_layer_depthwise_conv1d = {
   .call = flow_depthwise_convolution_call,
   .check = flow_depthwise_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
-  .doc = "activation(every channel of sequences convolved with depth_multiplier kernels of its own + bias)."
+  .doc = "activation(every channel of sequences convolved with its own depth_multiplier kernels + bias)."
 };

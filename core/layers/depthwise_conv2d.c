@@ -1,4 +1,4 @@
-/* depthwise_conv2d.c: DepthwiseConv2D: every channel is convolved with depth_multiplier kernels of its own: a convolution in as
+/* depthwise_conv2d.c: DepthwiseConv2D: every channel is convolved with its own depth_multiplier kernels: a convolution in as
  * many groups as channels. kernel {kh, kw, channels, multiplier}, bias {channels * multiplier}; output channel
  * c * multiplier + m is channel c under its kernel m. */
 #include "layers/convolution.h"
@@ -49,5 +49,5 @@ const flow_layer_class flow_layer_depthwise_conv2d = {
   .call = flow_depthwise_convolution_call,
   .check = flow_depthwise_convolution_check,
   .quantizes = 1u << FLOW_QUANTIZED,
-  .doc = "activation(every channel convolved with depth_multiplier kernels of its own + bias)."
+  .doc = "activation(every channel convolved with its own depth_multiplier kernels + bias)."
 };

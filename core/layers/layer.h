@@ -118,7 +118,7 @@ struct flow_layer_class {
   flow_status (*compute_mask)(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, flow_tensor *const *masks, int count,
                               flow_tensor **out);
   const char *const   *read_by_build;       /* (optional) numbers among the arguments that calls do not read; ended by NULL */
-  int                  regularizes_parts;   /* activity_regularizer is for tensors of its own, which its call names, not for the outputs */
+  int                  regularizes_parts;   /* activity_regularizer is for tensors that its call names, not for the outputs */
   const flow_recurrent_cell *cell;          /* of recurrent layers and their cells: recurrent.h */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, flow_json *config);
@@ -143,8 +143,8 @@ int         flow_layer_outputs(const flow_layer_class *class);
 int         flow_layer_outputs_of(const flow_layer *layer);
 /* How many inputs with names a record has; 0: its inputs have none. */
 int         flow_layer_named_inputs(const flow_layer_class *class);
-/* Which input the argument `name` of a call is, or, if that is a list, its entry number `entry`, from 1 (0: the argument itself). -1: there
- * is no such input. */
+/* Which input the argument `name` of a call is, or, if that is a list, its entry number `entry`, from 1 (0: the argument itself). -1: no
+ * such input exists. */
 int         flow_layer_find_input(const flow_layer_class *class, const char *name, int entry);
 
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`

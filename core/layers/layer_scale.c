@@ -1,4 +1,4 @@
-/* layer_scale.c: LayerScale (Touvron et al. 2021, arXiv:2103.17239): each channel times a weight of its own, gamma {projection_dim}, which
+/* layer_scale.c: LayerScale (Touvron et al. 2021, arXiv:2103.17239): each channel times its own weight, gamma {projection_dim}, which
  * begins as init_values. Keras has it for its ConvNeXt: keras/src/applications/convnext.py. */
 #include "layers/express.h"
 #include "layers/layer.h"
@@ -46,5 +46,5 @@ const flow_layer_class flow_layer_layer_scale = {
   .build = build,
   .call = call,
   .read_by_build = read_by_build,
-  .doc = "Each channel times a weight of its own, which begins as init_values."
+  .doc = "Each channel times its own weight, which begins as init_values."
 };

@@ -13,7 +13,7 @@ static flow_tensor *larger(flow_expression *e, flow_layer *layer, const flow_vol
   return so_far ? e_maximum(e, so_far, y) : y;      /* of equal values the first */
 }
 
-/* x with its first plane repeated `before` times in front and its last one `after` times behind. */
+/* x with its first plane repeated `before` times before it and its last one `after` times after it. */
 static flow_tensor *with_edges(flow_expression *e, flow_tensor *x, int64_t before, int64_t after)
 {
   const int64_t all = INT64_MAX / 2;

@@ -114,7 +114,7 @@ static flow_tensor *dropout_mask(flow_expression *e, flow_layer *layer, flow_ten
 }
 
 /* The input's share of all gates {n, steps, gates * u}: x . kernel + bias, and what dropout does to it. One product for all steps and
- * gates, unless dropout gives each gate a mask of its own: then one for each gate. */
+ * gates, unless dropout gives each gate its own mask: then one for each gate. */
 static flow_tensor *input_gates(flow_expression *e, flow_layer *layer, const flow_recurrent_cell *cell, flow_tensor *x, flow_tensor *bias,
                                 int training, flow_layer_draws draws)
 {

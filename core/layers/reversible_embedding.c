@@ -1,5 +1,5 @@
 /* reversible_embedding.c: ReversibleEmbedding: an Embedding that also goes back: with reverse = true, vectors times the table, transposed,
- * or times a table of its own, {output_dim, input_dim}: a score for each index, which logit_soft_cap keeps within its bounds. */
+ * or times its own table, {output_dim, input_dim}: a score for each index, which logit_soft_cap keeps within its bounds. */
 #include "layers/express.h"
 #include "layers/layer.h"
 #include "layers/quantization.h"

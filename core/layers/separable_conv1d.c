@@ -1,4 +1,4 @@
-/* separable_conv1d.c: SeparableConv1D: every channel of sequences is convolved with depth_multiplier kernels of its own, then all are mixed
+/* separable_conv1d.c: SeparableConv1D: every channel of sequences is convolved with its own depth_multiplier kernels, then all are mixed
  * step by step. Variables: depthwise_kernel {steps, channels, multiplier}, pointwise_kernel {1, channels * multiplier, filters}, bias
  * {filters}. */
 #include "layers/convolution.h"

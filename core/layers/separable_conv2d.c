@@ -1,4 +1,4 @@
-/* separable_conv2d.c: SeparableConv2D: every channel is convolved with depth_multiplier kernels of its own, then a 1 x 1 convolution
+/* separable_conv2d.c: SeparableConv2D: every channel is convolved with its own depth_multiplier kernels, then a 1 x 1 convolution
  * mixes the results. Variables: depthwise_kernel {kh, kw, channels, multiplier}, pointwise_kernel {1, 1, channels * multiplier,
  * filters}, bias {filters}. */
 #include "layers/convolution.h"

@@ -89,7 +89,7 @@ flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int
   return flow_express_reshape(e, images, 5, dims);
 }
 
-/* Each plane has an expression of its own, so that tensors of earlier planes are freed meanwhile. */
+/* Each plane has its own expression, so that tensors of earlier planes are freed meanwhile. */
 flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
                                     flow_volume_step step, flow_tensor **out)
 {

@@ -189,7 +189,7 @@ static flow_status build_calls(flow_context *context, flow_model *model, flow_si
   return FLOW_OK;
 }
 
-/* Call by call, each in a trace of its own, since a size may become unknown at any of them. values: NULL outside of a trace. */
+/* Call by call, each in its own trace, since a size may become unknown at any of them. values: NULL outside of a trace. */
 static flow_status build_by_call(flow_context *context, flow_model *model)
 {
   void *block;

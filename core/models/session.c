@@ -244,7 +244,7 @@ static flow_runner *take_out(flow_runner **list, const flow_plan *plan, int64_t 
   return NULL;
 }
 
-/* The plan is the caller's for the call; the instance takes a reference of its own. */
+/* The plan is the caller's for the call; the instance takes its own reference. */
 static flow_status make_runner(flow_plan *plan, int64_t capacity, int writes, flow_runner **out)
 {
   void *block;

@@ -230,7 +230,7 @@ static void looped(const rnn *r, flow_expression *e, flow_tensor *x, flow_tensor
   *y = flow_steps_swapped(e, outputs);
 }
 
-/* The same step by step; each has an expression of its own. */
+/* The same step by step; each has its own expression. */
 static void written_out(const rnn *r, flow_expression *e, flow_tensor *x, flow_tensor *mask, flow_tensor *const *states, flow_tensor **y,
                         flow_tensor **after)
 {

@@ -152,7 +152,7 @@ FLOW_ONNX_RULE(is_finite)
 }
 
 /* ONNX leaves open what floats beyond an integer's range become: they are limited first, to what the op here gives. The highest limit has
- * to be a number of the float's dtype that is not rounded up beyond the range, so that float32 has limits of its own for wide integers.
+ * to be a number of the float's dtype that is not rounded up beyond the range, so that float32 has its own limits for wide integers.
  * float16 and bfloat16 are limited as float32, which holds all of their values. What becomes of NaN (0 here) stays open. */
 FLOW_ONNX_RULE(convert)
 {

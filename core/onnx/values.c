@@ -19,7 +19,7 @@ int flow_onnx_axis(int axis, flow_onnx_layout layout)
 }
 
 /* What a variable, a constant or a known result holds, on the host and contiguous: itself, or a copy that the export keeps. NULL: the value
- * is none of these, or a variable that the trace reads after it was changed, whose value the file cannot hold. */
+ * is of another kind, or a variable that the trace reads after it was changed, whose value the file cannot hold. */
 static flow_tensor *held_tensor(flow_onnx *x, int value)
 {
   const flow_value *v = &x->graph->values[value];

@@ -52,7 +52,7 @@ flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, do
   return flow_express_keep(e, status, scalar);
 }
 
-/* after_cast lets a trace remember that a 16-bit value has a wider one behind it (flow_graph_loosen). */
+/* after_cast lets a trace remember that a 16-bit value was cast from a wider one (flow_graph_loosen). */
 flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
 {
   if (e->status != FLOW_OK || x->dtype == dtype) return x;

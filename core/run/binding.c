@@ -89,7 +89,7 @@ void flow_describe_operand(const flow_instance *instance, const flow_binding *bi
 
 /* ---- for a run ------------------------------------------------------------------------------------------------------------------ */
 
-/* Every run does this, as a variable may have moved: an optimizer puts it into its arena, or the host assigns it a tensor of its own. */
+/* Every run does this, as a variable may have moved: an optimizer puts it into its arena, or the host assigns it another tensor. */
 flow_status flow_bind_variables(flow_instance *instance, int *moved)
 {
   const flow_graph *graph = instance->plan->graph;

@@ -139,7 +139,7 @@ static void release_memory(flow_instance *instance)
   instance->arena_bytes = instance->local_bytes = instance->scratch_bytes = instance->operand_count = 0;
 }
 
-/* A loop's body is an instance of its own inside of the entry that runs it. */
+/* A loop's body is a separate instance inside of the entry that runs it. */
 static flow_status make_loops(flow_instance *instance)
 {
   for (int e = 0; e < instance->plan->order_count; e++)

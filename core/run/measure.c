@@ -1,4 +1,4 @@
-/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on operands of their own: how costs are
+/* measure.c: times of an instance's kernels one by one, every variant that supports the call, on their own operands: how costs are
  * checked against the clock (flowlua bench --ops). One thread, the whole batch at once. It touches neither the instance's memory nor its
  * variables, so that it may be called between runs, and never during one. */
 #include "run/binding.h"

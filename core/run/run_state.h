@@ -4,7 +4,7 @@
  *
  * Which thread writes. The caller's thread takes the run (`running`) and fills both in before the other members start; it reads them
  * after all members have returned. In between every member reads them, and writes only the fields marked "members" below, each of which
- * is atomic or has a lock of its own.
+ * is atomic or has its own lock.
  *
  * The verdict. A member whose work fails sets `verdict`, goes on to every barrier and does no more work, so that all members leave the
  * body together. A member may act on the verdict without a barrier only where that does not change which barriers it comes to.

@@ -20,7 +20,7 @@ static double bytes_of(const flow_tensor *gradient)
   return (double)flow_shape_size(gradient->rank, gradient->shape) * flow_dtype_size(gradient->dtype);
 }
 
-/* One bucket of gradients [first, end). The sum is a node of its own, so that it can begin as soon as its gradients are there. */
+/* One bucket of gradients [first, end). The sum is a separate node, so that it can begin as soon as its gradients are there. */
 static flow_status add_bucket(buckets *b, int first, int end)
 {
   flow_tensor *packed;

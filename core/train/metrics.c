@@ -25,7 +25,7 @@ static flow_tensor *binary_accuracy(flow_expression *e, const flow_arguments *op
   return e_eq(e, y_true, flow_express_float(e, label));
 }
 
-/* Integer labels {...} or {..., 1} against the largest of y_pred {..., classes}; a float that is no whole number is no class. */
+/* Integer labels {...} or {..., 1} against the largest of y_pred {..., classes}; a float that is not a whole number is not a class. */
 static flow_tensor *sparse_categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;

@@ -213,7 +213,7 @@ static flow_status complete(flow_optimizer *optimizer, const char *name, const f
   return make_scalars(optimizer);
 }
 
-/* custom_name: of a class without a record, or NULL. A custom class is a copy with a name of its own, in the optimizer. */
+/* custom_name: of a class without a record, or NULL. A custom class is a copy with its own name, in the optimizer. */
 static flow_status make(const flow_optimizer_class *class, const char *custom_name, const char *name, const flow_arguments *arguments,
                         flow_optimizer **out)
 {
@@ -241,7 +241,7 @@ flow_status flow_optimizer_new(const char *class_name, const char *name, const f
   return index < 0 ? fail_unknown(class_name) : make(classes[index], NULL, name, arguments, out);
 }
 
-/* For optimizers whose update its caller writes: they have what all have in common, a class name of their own and no slots. */
+/* For optimizers whose update its caller writes: they have what all have in common, their own class name and no slots. */
 flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
   FLOW_NEED(class_name, out);
@@ -249,7 +249,7 @@ flow_status flow_optimizer_new_custom(const char *class_name, const char *name, 
   return make(&custom_class, class_name, name, arguments, out);
 }
 
-/* Variables whose values are in its arenas hold that memory by references of their own. */
+/* Variables whose values are in its arenas hold that memory by their own references. */
 void flow_optimizer_release(flow_optimizer *optimizer)
 {
   if (!optimizer) return;

@@ -59,7 +59,7 @@ static flow_status meet_near(flow_hosts *self, flow_communicator *meeting, const
   return FLOW_OK;
 }
 
-/* Two machines that follow each other have a connection of their own: pieces on it do not wait for calls of all. */
+/* Two machines that follow each other have their own connection: pieces on it do not wait for calls of all. */
 static flow_status connect_pair(const flow_hosts *self, int earlier, const flow_transport_options *options, flow_communicator **out)
 {
   char group[GROUP];

@@ -30,7 +30,7 @@
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 /* An address from which `bytes` are free and where a huge page may begin; NULL, which leaves the choice to the system, for less than one
- * or where there is no room. Nothing is mapped there: mmap takes it as a hint. */
+ * or where there is no room. The address is a hint to mmap and is not mapped yet. */
 static void *address_for_huge_pages(size_t bytes)
 {
   if (bytes < HUGE_PAGE_BYTES) return NULL;

@@ -48,7 +48,7 @@ ALWAYS_INLINE vf expm1_parts(vf x, vi *n)
 /* The same: e^r, and n. */
 ALWAYS_INLINE vf exp_parts(vf x, vi *n) { return expm1_parts(x, n) + vf_set(1.0f); }
 
-/* x 2^n for n from -252 to 254, by two factors, since 2^n itself may be no normal float. */
+/* x 2^n for n from -252 to 254, by two factors, since 2^n itself may not be a normal float. */
 ALWAYS_INLINE vf times_power_of_2(vf x, vi n)
 {
   vi half = n >> 1;

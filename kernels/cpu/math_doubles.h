@@ -51,7 +51,7 @@ ALWAYS_INLINE vd vd_power_of_2(vq n)
   return (vd)((n + vq_set(1023)) << 52);
 }
 
-/* x 2^n for n from -2044 to 2046, by two factors, since 2^n itself may be no normal number. */
+/* x 2^n for n from -2044 to 2046, by two factors, since 2^n itself may not be a normal number. */
 ALWAYS_INLINE vd vd_times_power_of_2(vd x, vq n)
 {
   vq half = ((n + vq_set(4096)) >> 1) - vq_set(2048);

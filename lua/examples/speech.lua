@@ -1,6 +1,6 @@
 -- speech.lua: a Transformer that hears tones and writes letters, as in Keras' example "Automatic Speech Recognition with Transformer":
 -- ds:map reads WAVE files and makes spectrograms of them, two convolutions shorten these, the encoder reads them and the decoder writes
--- letter by letter, under a step and a schedule of its own. A word is said by one tone for each letter, in noise, each of another length.
+-- letter by letter, with its own step and schedule. A word is said by one tone for each letter, in noise, each of another length.
 --
 --   flowlua lua/examples/speech.lua               91 of 100 words that it has not heard are written right after 40 epochs
 local flow = require "flow"

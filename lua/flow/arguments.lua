@@ -5,7 +5,7 @@
 --   Conv2D(16, 3, { padding = "same" })    Conv2D { filters = 16, kernel_size = 3 }    Conv2D(32, {3, 3})    Input {180, 180, 3}
 --
 -- Two callers sort arguments here. Constructors of the library's records call named(), which gives one table by the record's names, and
--- then native(), which makes of it the flow_arguments that C reads. Classes of scripts have an init with parameters of its own; for_init()
+-- then native(), which makes of it the flow_arguments that C reads. Classes of scripts have an init with its own parameters; for_init()
 -- sorts the arguments of a call, or a config, into their positions.
 
 local native = require "flow.ffi"

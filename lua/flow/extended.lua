@@ -1,5 +1,5 @@
 -- extended.lua: classes of scripts that extend one of the library's whose objects a constructor makes: layers.Dropout:extend("MCDropout").
--- An object is what that constructor makes, with the methods of the script's class. Without an init of its own the class takes what the
+-- An object is what that constructor makes, with the methods of the script's class. Without its own init the class takes what the
 -- library's takes; an init calls the library's as super().__init__() in Python: flow.layers.Dropout.init(self, rate, options).
 --
 -- The object has the metatable of the script's class, so that its methods come before the library's; become() copies the fields of what the

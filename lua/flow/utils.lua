@@ -56,7 +56,7 @@ function utils.to_categorical(x, classes)
   end
   local integers = labels:to("int64")
   local least, largest = 0, classes and classes - 1
-  if integers.size > 0 then      -- items beyond 2^53 are no numbers of Lua
+  if integers.size > 0 then      -- Lua's numbers cannot hold items beyond 2^53
     least, largest = tonumber(integers:min():item()), math.max(tonumber(integers:max():item()), largest or 0)
   end
   if least < 0 or largest >= (classes or 2 ^ 53) then
@@ -145,7 +145,7 @@ end
 takes("sequence: list, vocabulary_size: count, window_size: whole = 4, negative_samples: number = 1, shuffle: boolean = true, "
   .. "categorical: boolean = false, sampling_table?: list, seed?: whole")
 function utils.skipgrams(sequence, vocabulary_size, window_size, negative_samples, shuffle, categorical, sampling_table, seed)
-  -- Each draw has a seed of its own, so that one seed does not give the same numbers twice.
+  -- Each draw has its own seed, so that one seed does not give the same numbers twice.
   local draws = 0
   local function uniform(count)
     draws = draws + 1

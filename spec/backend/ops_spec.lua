@@ -57,7 +57,7 @@ local function same_or_near(case)
   return case.rounding and backend.near or backend.identical
 end
 
---- Ops without a case of their own, and why.
+--- Ops without their own case, and why.
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
   attention_gradient = "of float32 only, made by plans: spec/unit/attention_blocks_spec.lua runs it",

@@ -1,4 +1,4 @@
-/* folder.h: a folder of its own for each test that writes files, in memory where there is /dev/shm, so that nothing waits for a disk. */
+/* folder.h: a separate folder for each test that writes files, in memory where there is /dev/shm, so that nothing waits for a disk. */
 #ifndef FLOW_SPEC_FOLDER_H
 #define FLOW_SPEC_FOLDER_H
 

@@ -7,7 +7,7 @@ typedef struct setting {
   int op, gates, rows, steps, units, dtype, masked, reset_after, unread;
 } setting;
 
-/* Inputs by what they are: s of {n, t, u}, x of {n, t, gates u}, w, h of {n, u}, b of {gates u}, 5 and 4: histories of so many parts. */
+/* Inputs by what they are: s of {n, t, u}, x of {n, t, gates u}, w, h of {n, u}, b of {gates u}, 5 and 4: histories of that many parts. */
 static inline const char *inputs_of(int op)
 {
   return op == FLOW_OP_simple_rnn            ? "xwh"

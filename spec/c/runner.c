@@ -1,4 +1,4 @@
-/* runner.c: one program for every file of tests and every helper that starts as a process of its own, so that the engine is linked once.
+/* runner.c: one program for every file of tests and every helper that starts as a separate process, so that the engine is linked once.
  *   flow_tests                       lists the names
  *   flow_tests NAME [ARGUMENT ...]   runs one
  * build/bin has a link of each name to it, which runs what it is named after. */

@@ -219,7 +219,7 @@ static void dead_windows_read_nothing(void **state)
   fixture_free(&f);
 }
 
-/* An index is data that nobody has checked: one that is no cell of its window reads no x and sends no gradient anywhere. */
+/* An index is data that nobody has checked: one that is not a cell of its window reads no x and sends no gradient anywhere. */
 static void indices_of_no_cell_get_no_gradient(void **state)
 {
   (void)state;

@@ -225,7 +225,7 @@ static void one_that_depends_on_many(void **state)
   release((flow_operand[]){ x, y }, 2);
 }
 
-/* Labels that are none make effects in the same launch write nothing, and those of later replays, until the fault is raised. */
+/* Labels that are not classes make effects in the same launch write nothing, and those of later replays, until the fault is raised. */
 static void effects_wait_for_the_verdict(void **state)
 {
   (void)state;

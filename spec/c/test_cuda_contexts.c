@@ -48,7 +48,7 @@ static const char *make_contexts(void)
   return cudaSetDevice(1) == cudaSuccess && has_context(1) ? NULL : "to choose a device makes none";
 }
 
-/* In a process of its own, which has none yet. */
+/* In a new process, which has none yet. */
 static void in_a_child(const char *(*what)(void))
 {
   int status;

@@ -14,7 +14,7 @@
 
 enum { MOST = 5 << 20, GUARD = 64, CALLERS = 4, ROUNDS = 20 };
 
-/* NULL, or what is wrong with a copy of so many bytes from one odd address to another. */
+/* NULL, or what is wrong with a copy of `bytes` bytes from one odd address to another. */
 static const char *copy(size_t bytes, unsigned seed)
 {
   unsigned char *from = malloc(MOST + 2 * GUARD), *to = malloc(MOST + 2 * GUARD);

@@ -42,7 +42,7 @@ static void equal_pixels_stay_what_they_are(void **state)
   operand_free(&x), operand_free(&y);
 }
 
-/* Rotations, perspective, places far outside, and numbers that are none. */
+/* Rotations, perspective, places far outside, NaN and infinity. */
 static void fill_transforms(flow_operand *t)
 {
   for (int64_t i = 0; i < operand_size(t); i++) {

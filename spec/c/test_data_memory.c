@@ -33,7 +33,7 @@ static void elements_that_fail_while_they_are_skipped_leave_nothing(void **state
   flow_dataset_release(dataset);
 }
 
-/* Stages that collect elements in lists of their own: whichever allocation fails, closing the pass gives all memory back. */
+/* Stages that collect elements in their own lists: whichever allocation fails, closing the pass gives all memory back. */
 static void stages_that_collect_leave_nothing(void **state)
 {
   (void)state;

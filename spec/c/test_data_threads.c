@@ -263,7 +263,7 @@ static void a_forked_child_opens_passes_of_its_own(void **state)
   flow_dataset_release(dataset);
 }
 
-/* Whatever the parent's threads hold when it forks: the child closes the pass, or goes on from a saved position with threads of its own. */
+/* Whatever the parent's threads hold when it forks: the child closes the pass, or goes on from a saved position with its own threads. */
 static int child_goes_on(flow_dataset *dataset, flow_iterator *iterator, const char *position)
 {
   flow_element element = { 0 };

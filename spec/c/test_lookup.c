@@ -42,7 +42,7 @@ static void test_a_mask_needs_its_token(void **state)
   assert_null(lookup);
 }
 
-/* Texts that are no whole numbers have a bucket, too, within the range. */
+/* Texts that are not whole numbers have a bucket, too, within the range. */
 static void test_remainders_of_any_text(void **state)
 {
   (void)state;

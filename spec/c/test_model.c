@@ -231,7 +231,7 @@ static void expect_lie(flow_context *context, const char *config, const char *pa
 
 static void descriptions_that_lie_are_refused(void **state)
 {
-  /* A layer that has calls of its own stands among the inputs of a model inside of another. */
+  /* A layer that has its own calls stands among the inputs of a model inside of another. */
 #define FOUR CALL("d", "0") "," CALL("d", "0") "," CALL("d", "0") "," CALL("d", "0")
 #define SIXTEEN FOUR "," FOUR "," FOUR "," FOUR
   expect_lie(*state,

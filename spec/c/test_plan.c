@@ -10,7 +10,7 @@ static const flow_attributes pool_by_two = { .pool = { .size = { 2, 2 }, .stride
 
 static void assign(flow_variable *v, flow_tensor *value) { OK(flow_variable_assign(context, v, value)); }
 
-/* v -= rate x gradient, in place, as an optimizer of its own each time. */
+/* v -= rate x gradient, in place, as a separate optimizer each time. */
 static void update(flow_optimizer *sgd, flow_variable *v, flow_tensor *gradient)
 {
   OK(flow_optimizer_apply(context, sgd, &gradient, &v, 1));

@@ -162,7 +162,7 @@ static void check_backward(const flow_kernel *kernel, const pooling_case *c, fix
   tensor_free(&dx);
 }
 
-/* An index is data that nobody has checked: one that is no cell of its window sends no gradient anywhere. */
+/* An index is data that nobody has checked: one that is not a cell of its window sends no gradient anywhere. */
 static void check_foreign_indices(const flow_kernel *kernel, const pooling_case *c, fixture *f, const char *isa, int number)
 {
   const int chunks[] = { c->n - 1, 1, 0 }, foreign[] = { c->size[0] * c->size[1], 200, 254 };

@@ -204,7 +204,7 @@ static int draw(uint32_t *state, int from, int to)
   return from + (int)(*state >> 8) % (to - from + 1);
 }
 
-/* Rows and columns have kernels, strides, dilations and paddings of their own. FLOW_CASES is how many. */
+/* Rows and columns have different kernels, strides, dilations and paddings. FLOW_CASES is how many. */
 static void convolutions_of_any_sizes(void **state)
 {
   (void)state;

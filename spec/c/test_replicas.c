@@ -1,5 +1,5 @@
 /* test_replicas.c: one plan on several replicas: the same variables as one replica leaves, however the rows divide; what a failing replica
- * leaves; workers that add up through the communication thread. Workers are threads here, with a plan and variables of their own. */
+ * leaves; workers that add up through the communication thread. Workers are threads here, each with its own plan and variables. */
 #define _GNU_SOURCE
 #include "graphs.h"
 #include "run/replicas/replica_set.h"
@@ -279,7 +279,7 @@ static void *work(void *argument)
 /* How workers put rows together: they fetch them, they see the same memory, the last of them could not get it, or they send them. */
 typedef enum sharing { FETCHES, SHARES, CANNOT_SHARE, SENDS } sharing;
 
-/* What a worker's sums go through: the communication thread, and a collect of its own for workers that are threads. Its last one, if it
+/* What a worker's sums go through: the communication thread, and a separate collect for workers that are threads. Its last one, if it
  * is to fail, brings only some of the units. */
 typedef struct collector {
   flow_exchange  exchange;
@@ -383,7 +383,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
     collectors[w] = collector_of(flow_communication_exchange(threads[w]), shares, fails ? collects_of(shares) - 1 : -1);
     models[w] = make_model(workers * replicas, gathers);
     assert_int_equal(count_op(models[w].plan, FLOW_OP_all_gather), gathers ? 2 : 0);
-    /* With rows of its own a worker knows nothing of how many the others have. */
+    /* With its own rows a worker knows nothing of how many the others have. */
     crew[w] = (worker){ .instance = instance_of(models[w].plan, own ? (w == 1 ? rows : 2) : rows), .steps = STEPS };
     OK(flow_context_new(&crew[w].context));
     OK(flow_instance_set_replicas(crew[w].instance, replicas, NULL, &collectors[w].exchange));

@@ -131,7 +131,7 @@ static void expect_answers(cluster_of_two *self)
   assert_int_equal(questions, ROUNDS);
 }
 
-/* What a caller that is no worker may say: nothing, a greeting and no more, half of one, the beginning of a frame after it. */
+/* What a caller that is not a worker may say: nothing, a greeting and no more, half of one, the beginning of a frame after it. */
 static const struct { const char *bytes; size_t count; } words[] = {
   { "", 0 },
   { "flowctl1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 40 },

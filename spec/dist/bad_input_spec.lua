@@ -61,7 +61,7 @@ local function check_sentence(text, code, pattern)
   assert.equal(1, count(text, pattern), text)
 end
 
--- Each worker in a folder of its own, or all in one.
+-- Each worker in its own folder, or all in one.
 local FOLDERS = [[
   local flow, ffi = require "flow", require "ffi"
   ffi.cdef "int chdir(const char *);"

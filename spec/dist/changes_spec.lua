@@ -119,7 +119,7 @@ describe("a variable that one worker has changed alone is named by all at the ne
 end)
 
 describe("what both workers have in the end", function()
-  it("is no fault if it is the same: assigned alike, assigned and put back, or assigned as it was", function()
+  it("is not a fault if it is the same: assigned alike, assigned and put back, or assigned as it was", function()
     local said, output, code = launch [[
       model:train_on_batch(x, y)
       set_first(3)

@@ -1,5 +1,5 @@
 -- compose_spec.lua: the services of a compose file that flowlua submit writes, run without Docker: each one's entrypoint and command, with
--- its environment and in a network namespace of its own, where the others are found by the names of their services.
+-- its environment and in its own network namespace, where the others are found by the names of their services.
 local support = require "spec.support.init"
 local document = require "flow.jobs.document"
 local yaml = require "flow.jobs.yaml"

@@ -5,7 +5,7 @@ local ports = require "spec.support.ports"
 local examples = support.root .. "lua/examples/distributed/"
 local BEGIN = ("export FLOW_THREADS=1 FLOWLUA_PATH='%slua'; timeout -k 5 150 '%s' "):format(support.root, support.program)
 
--- What a script says after a command such as "launch --workers 2", with a job folder of its own; and what is in the folder then.
+-- What a script says after a command such as "launch --workers 2", with its own job folder; and what is in the folder then.
 local function run(command, script, arguments)
   local folder = support.folder()
   local text, code = support.run(("%s %s '%s%s' -- --job-dir %s %s"):format(BEGIN, command, examples, script, folder, arguments or ""))

@@ -231,7 +231,7 @@ describe("what flowlua launch shows", function()
     assert.equal(1, code)
   end)
 
-  it("the ranks of mpirun have rows and events of their own", function()
+  it("the ranks of mpirun have their own rows and events", function()
     if not support.run("command -v mpirun"):find "mpirun" then return pending "mpirun is not installed" end
     local output, code = launch("--engine mpi --workers 2 --output json", "print(os.getenv 'OMPI_COMM_WORLD_RANK')")
     assert.equal(0, code, output)

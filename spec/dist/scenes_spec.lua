@@ -36,7 +36,7 @@ describe("workers with different numbers of batches", function()
     fit = { 'print("=", ("%.6f"):format(model:fit(uneven, { epochs = 2, verbose = 0 }).history.loss[2]))', nil },
     evaluate = { 'print("=", ("%.6f"):format(model:evaluate(uneven, { verbose = 0, return_dict = true }).loss))', "9.000000" },
     predict = { 'print("=", model:predict(uneven:map(function(a) return a end), { verbose = 0 }).shape[1])', "72" },
-    ["a loop of their own"] = { [[
+    ["the script's own loop"] = { [[
       local rows = 0
       for a in strategy:experimental_distribute_dataset(uneven):iter() do rows = rows + a.shape[1] end
       print("=", rows)]], nil },
@@ -45,7 +45,7 @@ describe("workers with different numbers of batches", function()
       local said, output, code = run(case[1])
       assert.equal(0, code, output)
       assert.equal(1, #said[0], output)
-      if name ~= "a loop of their own" then assert.same(said[0], said[1], output) end
+      if name ~= "the script's own loop" then assert.same(said[0], said[1], output) end
       if case[2] then assert.equal(case[2], said[0][1], output) end
     end)
   end

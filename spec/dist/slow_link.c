@@ -1,4 +1,4 @@
-/* slow_link.c: two commands, each in a network namespace of its own, between which every packet takes its time. As root, on Linux:
+/* slow_link.c: two commands, each in its own network namespace, between which every packet takes its time. As root, on Linux:
  *   slow_link MILLISECONDS[,MEGABITS[,PERCENT]] COMMAND COMMAND
  * MEGABITS: a second, each way; none or 0: as fast as this program copies packets. PERCENT of the packets are lost, each way, drawn from a
  * fixed seed; at the end a line on stderr tells how many. What is lost is found out by the systems' own TCP: by three acknowledgements

@@ -239,7 +239,7 @@ describe("a cluster of workers that mpirun started", function()
     end)
   end
 
-  with_mpi("finds itself without addresses, and is sealed by a secret of its own", function()
+  with_mpi("finds itself without addresses, and is sealed by its own secret", function()
     local text, code = mpirun("calls", 3)
     assert.equal(0, code, text)
     assert.equal(3, select(2, text:gsub("engine mpi, shared memory\n", "")), text)

@@ -1,4 +1,4 @@
--- places.lua: where the workers of a cell run: on this machine, started by flowlua launch, or each in a network namespace of its own,
+-- places.lua: where the workers of a cell run: on this machine, started by flowlua launch, or each in its own network namespace,
 -- as on its own machine.
 --
 --   local why = places.missing(cell)               why it cannot run here, or nil

@@ -76,7 +76,7 @@ local function differences(line, found)
     local ok, value = pcall(function() return one[name] end)
     if not ok and not missing[name] and not of_class[name] then found[#found + 1] = line.path .. ":" .. name
     elseif ok and type(value) ~= "function" and not name:find "activation$" then      -- which are names
-      found[#found + 1] = line.path .. ": is no method " .. name
+      found[#found + 1] = line.path .. ": is not the method " .. name
     end
   end
   for name, expected in pairs(line.fields) do

@@ -101,7 +101,7 @@ describe("layers that change pictures", function()
     local top, left, bottom, right = 12, 21, 27, 40
     local picture = flow.zeros { HEIGHT, WIDTH, 1 } + 0
     picture[{ { top + 1, bottom }, { left + 1, right } }] = 255
-    local function bounds(x, axis)      -- of the first pixel that is bright, and behind the last
+    local function bounds(x, axis)      -- of the first pixel that is bright, and one after the last
       local bright = x:squeeze(-1):max(axis):gt(127):totable()
       local first, last
       for i, is in ipairs(bright) do

@@ -98,7 +98,7 @@ describe("layer.input_spec", function()
     assert.is_nil(layers.Dropout(0.5).input_spec)
   end)
 
-  it("refuses what is no spec", function()
+  it("refuses what is not a spec", function()
     has(message_of(function() Given().input_spec = 3 end), "input_spec is a flow.layers.InputSpec or a list of them, got the number 3")
     has(message_of(function() Given().input_spec = { layers.InputSpec(), 3 } end), "entry 2 of input_spec is the number 3")
     has(message_of(function() layers.InputSpec({ ndim = 2, axes = { [3] = 1 } }) end), "axes names axis 3 of inputs with 2 axes at most")

@@ -71,7 +71,7 @@ METRICS = [
     ("FBetaScore", {"average": "weighted", "beta": 2.0}, ROWS), ("FBetaScore", {"beta": 0.5, "threshold": 0.3}, ("labels", [12, 3])),
     ("LogCoshError", {}, BINARY), ("LogCoshError", {}, ROWS),
 ]
-# In a file of their own, measures_of_labels.lua.
+# In a separate file, measures_of_labels.lua.
 LABEL_METRICS = [
     ("Precision", {"top_k": 2}, ROWS), ("Recall", {"top_k": 3}, ROWS), ("Recall", {"top_k": 2, "class_id": 1}, ROWS),
     ("Precision", {"top_k": 2, "thresholds": [0.3, 0.7]}, LABELED),

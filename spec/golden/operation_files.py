@@ -1,7 +1,7 @@
 """Functional models of operations of keras.ops, for operation_files_spec.lua to load, and files of flowlua for Keras to load.
 
     /opt/peers/bin/python spec/golden/operation_files.py make      writes keras/operation_files.keras and keras/operation_files.npz
-    /opt/peers/bin/python spec/golden/operation_files.py check     has flowlua write that model again and models of its own, as
+    /opt/peers/bin/python spec/golden/operation_files.py check     has flowlua write that model again and models that it makes, as
                                                                    operation_files.lua says, and compares what Keras makes of them
 """
 import os

@@ -60,7 +60,7 @@ SAID_WRONGLY = {"RandomCrop": r"\.config\.shape", "TextVectorization": r"\.confi
 
 
 def settled(problems, classes):
-    """Without what is no disagreement: where Keras' shapes know less than ours, or an input that Keras renames when it copies a graph."""
+    """Without what is not counted: Keras' shapes that know less than ours, and inputs that Keras renames when it copies a graph."""
     said = [pattern for name, pattern in SAID_WRONGLY.items() if name in classes]
     return [p[:300] for p in problems if not (" here, None in Keras" in p and ".config.shape" in p) and "CLONE" not in p
             and not any(re.search(pattern, p) for pattern in said)]

@@ -116,7 +116,7 @@ describe("the dtypes of results as in Keras:", function()
           local own = number == true and "bool" or flow.add(number, flow.zeros({ 1 }, { dtype = dtype })).dtype
           local keras = row_of(group[own])[i]
           if keras ~= "-" then
-            local wanted = op:find "^[id]" and keras or expected_of(op, keras, own, dtype)      -- inner and dot are no matmul here
+            local wanted = op:find "^[id]" and keras or expected_of(op, keras, own, dtype)      -- inner and dot are not matmul here
             local what = ("%s of %s and %s"):format(op, tostring(number), dtype)
             assert.equal(wanted, call(op, number, ones(op, dtype)).dtype, what)
             assert.equal(wanted, call(op, ones(op, dtype), number).dtype, what .. ", the other way round")

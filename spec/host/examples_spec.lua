@@ -1,4 +1,4 @@
--- examples_spec.lua: scripts of lua/examples that classify texts, and those with steps of their own, learn. What is compared is weaker than
+-- examples_spec.lua: scripts of lua/examples that classify texts, and those with their own steps, learn. What is compared is weaker than
 -- the figures in the scripts, which are of one machine.
 local support = require "spec.support.init"
 

@@ -194,7 +194,7 @@ describe("CachedMultiHeadAttention", function()
     assert.equal(0, own(x, x):abs():max():item())
     for _, one in ipairs { layer, own } do
       local message = message_of(function() step_of(one)(x, empty(2), index(0)) end)
-      assert.matches("a cache does not go with LoRA or a _compute_attention()", message, 1, true)
+      assert.matches("a cache does not go with LoRA or with a script's _compute_attention()", message, 1, true)
     end
   end)
 end)

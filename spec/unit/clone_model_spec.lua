@@ -115,7 +115,7 @@ describe("clone_model", function()
     assert.same(predicted(clone), predicted(flow.load_model(path)))
   end)
 
-  it("is compiled as the model was, with an optimizer and metrics of its own", function()
+  it("is compiled as the model was, with its own optimizer and metrics", function()
     local Off, Counted = flow.losses.Loss:extend "OffCloned", flow.metrics.MeanAbsoluteError:extend "CountedCloned"
     function Off:call(y_true, y_pred) return (y_true - y_pred):abs():mean(-1) end
     local y = flow.random.normal({ 2, 2 }, { seed = 2 })

@@ -78,7 +78,7 @@ end)
 describe("arguments of composed functions", function()
   local x = flow.ones { 2, 3 }
 
-  it("that are no whole numbers are named", function()
+  it("that are not whole numbers are named", function()
     refuses("a shift is a whole number", function() ops.roll(x, "a") end)
     refuses("a shift is a whole number", function() ops.roll(x, 0.5, 1) end)
     refuses("a shift is a whole number", function() ops.roll(x, flow.tensor { 0.5 }, 1) end)
@@ -153,7 +153,7 @@ describe("infinity and NaN", function()
     end
   end)
 
-  it("have their places in sorted sequences, NaN behind all numbers, as sort has it", function()
+  it("have their places in sorted sequences, NaN after all numbers, as sort has it", function()
     local sequence, values = flow.tensor { -inf, 0, inf, NAN, NAN }, flow.tensor { NAN, inf, -inf, 0 }
     assert.same({ 4, 3, 1, 2 }, flow.searchsorted(sequence, values):totable())
     assert.same({ 6, 4, 2, 3 }, flow.searchsorted(sequence, values, "right"):totable())

@@ -1,5 +1,5 @@
--- constant_results_spec.lua: functions of data sets that were traced and gave numbers of Lua: # of a text is no op, so such a function is
--- called with the texts. Conditions are checked wherever they are used.
+-- constant_results_spec.lua: functions of data sets that were traced and gave numbers of Lua. # of a text is not an op, so such a function
+-- is called with the texts. Conditions are checked wherever they are used.
 local support = require "spec.support.init"
 local flow = require "flow"
 local Dataset = flow.data.Dataset

@@ -6,7 +6,7 @@ local layers = flow.layers
 
 local FIRST, LAST = (require "spec.support.case_numbers")(60)
 
--- random(a, b): whole numbers of a sequence of its own (Park and Miller, 1988).
+-- random(a, b): whole numbers of a separate sequence (Park and Miller, 1988).
 local function generator(seed)
   local state = seed * 7919 % 2147483647
   return function(a, b)

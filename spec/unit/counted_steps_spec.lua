@@ -23,7 +23,7 @@ local function check(make, data)
 end
 
 describe("a model for one number of rows", function()
-  it("trains on arrays that hold several batches of so many rows", function()
+  it("trains on arrays that hold several batches of that many rows", function()
     local Rows = layers.Layer:extend "RowsOfFour"
     function Rows:call(rows) return rows:reshape({ 12, 1 }):reshape({ 4, 3 }) end      -- known for batches of 4
     local input = flow.Input({ 3 }, { batch_size = 4 })
@@ -161,7 +161,7 @@ describe("a graph that computes with the rows of a batch", function()
   end)
 end)
 
-describe("a model that is no graph", function()
+describe("a model that is not a graph", function()
   it("gets the inputs that elements have as parts", function()
     local Sum = flow.Model:extend "Sum"
     function Sum:init() self.dense = layers.Dense(1, { kernel_initializer = "ones" }) end

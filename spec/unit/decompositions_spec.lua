@@ -140,7 +140,7 @@ describe("matrices", function()
   end)
 end)
 
--- The sum of all results, each element with a weight of its own.
+-- The sum of all results, each element with its own weight.
 local function weighted(results)
   local sum = flow.zeros({}, { dtype = "float64" })
   for i, part in ipairs(results) do sum = sum + (part * flow.random.uniform(part.shape, { seed = 5 + i }):to("float64")):sum() end

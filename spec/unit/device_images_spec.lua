@@ -66,7 +66,7 @@ describe("images that a model begins with", function()
     assert.equal(scaled.cast, ops.cast, "casts of a step")
   end)
 
-  -- A gradient that a function returns is no operand of an optimizer.
+  -- A gradient that a function returns is not an operand of an optimizer.
   for _, precision in ipairs { "fast", "exact" } do
     it("have the gradients of the CPU where a function returns them: " .. precision, function()
       flow.config.set_precision(precision)

@@ -24,7 +24,7 @@ describe("kernels of a folder", function()
     assert.matches("^true\t3\n", use(support.file("empty", ""):match("^(.*)/")))
   end)
 
-  it("are named where they are no machine code, or cannot be read", function()
+  it("are named where they are not machine code, or cannot be read", function()
     local path = support.file("families.fatbin", "these are not the kernels")
     local text = use(path:match("^(.*)/"))
     assert.is_truthy(text:find("gpu:0: loading the kernels of " .. path .. ": device kernel image is invalid", 1, true), text)

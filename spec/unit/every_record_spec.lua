@@ -3,7 +3,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 
--- Classes that scripts extend, and what stands for a family of its own.
+-- Classes that scripts extend, and what stands for a separate family.
 local ABSTRACT = { ["flow.metrics.Metric"] = true, ["flow.optimizers.Optimizer"] = true }
 
 -- Adds the words by which code can name a record: those after a dot, keys of tables, and words of texts; not those of comments, nor the

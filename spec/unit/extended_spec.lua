@@ -29,7 +29,7 @@ describe("a layer that extends one of the library's", function()
     assert.equal("dropout", layers.Dropout(0.1).name:match "^%a+")
   end)
 
-  it("is not trained where its options say so, with an init of its own, too", function()
+  it("is not trained where its options say so, with its own init, too", function()
     local Frozen = layers.Dense:extend "Frozen"
     function Frozen:init(units) layers.Dense.init(self, units) end
     for _, layer in ipairs { Frozen(2, { trainable = false }), layers.Dense:extend "FrozenToo"(2, { trainable = false }) } do
@@ -39,7 +39,7 @@ describe("a layer that extends one of the library's", function()
     assert.is_true(Frozen(2).trainable)
   end)
 
-  it("has an init that calls the library's, fields, and weights of its own; files keep all of it", function()
+  it("has an init that calls the library's, fields, and its own weights; files keep all of it", function()
     local Gained = layers.Dense:extend "Gained"
     function Gained:init(units, factor, options)
       self.factor = factor

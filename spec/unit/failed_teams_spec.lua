@@ -1,5 +1,5 @@
 -- failed_teams_spec.lua: runs that fail while several threads work on them end, for all of the threads, and leave nothing half done. Each
--- case is a process of its own, which is ended if it waits for ever.
+-- case is a separate process, which is ended if it waits for ever.
 local support = require "spec.support.init"
 
 -- Two runs go by one thread and tell what they take; those after them go by the team until it has succeeded.

@@ -59,7 +59,7 @@ describe("first values of weights that a trace makes", function()
     local f = flow.fn(function(inputs) return other(inputs) + flow.random.uniform { 1, 2 } end)
     local first = f(x)
     assert.are.equal("number", type(seen[1]))
-    assert.is_true((f(x) - first):abs():max():item() > 0)      -- what is no weight is drawn in each run
+    assert.is_true((f(x) - first):abs():max():item() > 0)      -- what is not a weight is drawn in each run
   end)
 
   it("build() that fails leaves the trace as it was", function()

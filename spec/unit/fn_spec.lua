@@ -274,7 +274,7 @@ describe("a traced tensor", function()
     assert.truthy(message_of(function() flow.fn(function(x) return double(x) end)(flow.ones { 2, 4 }) end):find("float32 {2, 4}", 1, true))
   end)
 
-  it("has an input_signature of tables, and refuses one that is none", function()
+  it("has an input_signature of tables, and refuses other values", function()
     local Spec = flow.TensorSpec
     local f = flow.fn(function(batch, k) return batch.x + batch.y[1] * k end,
       { input_signature = { { x = Spec { 2 }, y = { Spec({}, "int32") } }, Spec({}, "float32") } })

@@ -1,4 +1,4 @@
--- image_spec.lua: flow.image: pictures from files and back, other sizes, and what is said about files that are none.
+-- image_spec.lua: flow.image: pictures from files and back, other sizes, and what is said about files that are not pictures.
 local support = require "spec.support.init"
 local flow = require "flow"
 local message_of = support.message_of

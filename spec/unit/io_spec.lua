@@ -134,7 +134,7 @@ describe("flow.io", function()
     assert.is_truthy(message_of(flow.io.path, "a\0b"):find("zero bytes", 1, true))
   end)
 
-  it("refuses what is no pattern and no sound", function()
+  it("refuses what is neither a pattern nor a sound", function()
     assert.equal("flow.io.glob takes a pattern or a list of them, got nil", message_of(flow.io.glob))
     assert.equal("flow.io.glob: entry 1 of the list is nil: is a name misspelt?", message_of(flow.io.glob, { nil, base }))
     local path = base .. "/none.wav"

@@ -131,7 +131,7 @@ describe("files of Keras' cache", function()
 end)
 
 describe("flow.utils", function()
-  it("names a word that is no position in the tables of skipgrams, and an object whose name is none", function()
+  it("names a word that is not a position in the tables of skipgrams, and an object whose name is not a string", function()
     local skipgrams = flow.utils.skipgrams
     assert.equal("flow.utils.skipgrams: word 2 is the number 5, expected a whole number from 0 to 1, which sampling_table has",
       message_of(function() skipgrams({ 1, 5 }, 6, { sampling_table = { 1, 1 } }) end))

@@ -18,7 +18,7 @@ local function waiting()
   return names
 end
 
---- What a program of its own says, in which no op was asked for before.
+--- What a separate program says, in which no op was asked for before.
 local function output_of(program) return support.run(support.command .. " " .. support.file("later.lua", program)) end
 
 describe("an op that is made later", function()

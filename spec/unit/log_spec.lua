@@ -31,7 +31,7 @@ end
 
 describe("in a host without a sink", function()
   it("what a user asked for goes to its print", function()
-    if os.getenv("FLOW_SANITIZED") then return pending("this file runs in the flowlua program, which is no such host") end
+    if os.getenv("FLOW_SANITIZED") then return pending("this file runs in the flowlua program, which is not such a host") end
     local model = compiled "mse"
     local lines = printed_by(function() model:summary() end)
     assert.equal(model:summary_text():gsub("\n$", ""), lines[1])

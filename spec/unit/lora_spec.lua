@@ -31,7 +31,7 @@ describe("LoRA", function()
   end)
 
   -- By Keras 3.15 after enable_lora(1, lora_alpha=2).
-  it("of a ReversibleEmbedding goes back with the change, or by a table of its own, as in Keras", function()
+  it("of a ReversibleEmbedding goes back with the change, or by its own table, as in Keras", function()
     local ids = flow.tensor({ { 2, 0 } }, { dtype = "int32" })
     for tied, back in pairs { [true] = { { 1.9805244, 1.9999322, 2 }, { 1.3821391, 1.8838839, 1.9805244 } },
                               [false] = { { 1.9999729, 2, 2 }, { 1.9206387, 1.9866608, 1.9977889 } } } do

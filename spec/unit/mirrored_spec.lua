@@ -249,7 +249,7 @@ describe("the parts of two workers", function()
     assert.same({ "shared", by_data, 4 }, { arranged(by_data, 0) })
   end)
 
-  it("are batches of their own, of the size of a part, of the files of each", function()
+  it("are their own batches, of the size of a part, of the files of each", function()
     local ds = flow.data.TFRecordDataset(record_files()):batch(5)
     for index = 0, 1 do
       local mode, own = arranged(ds, index)

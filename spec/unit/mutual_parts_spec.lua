@@ -85,7 +85,7 @@ describe("a model that reaches itself", function()
 end)
 
 describe("layers in the fields", function()
-  it("of a Sequential are none of its own", function()
+  it("of a Sequential do not belong to it", function()
     local model = stack()
     model.other, model.list, model.scale = layers.Dense(5), { stack() }, flow.Variable(1)
     assert.equal(2, #model.layers)

@@ -164,7 +164,7 @@ describe("models", function()
     assert.same({ 4, 1 }, { unpack(model:predict(x, { verbose = 0 }).shape) })
   end)
 
-  it("name options, inputs and entries that are none", function()
+  it("name unknown options, and wrong inputs and entries", function()
     local input = flow.Input { 2 }
     says("flow.Model takes inputs, outputs and a table of options, got the number 5",
       function() flow.Model(input, { a = layers.Dense(1)(input) }, 5) end)

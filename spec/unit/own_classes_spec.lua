@@ -57,7 +57,7 @@ describe("build()", function()
   end)
 end)
 
-describe("init() with options of its own at the end", function()
+describe("init() with its own options at the end", function()
   it("gets the name in them, however the arguments were given, as **kwargs has it", function()
     local Share = flow.metrics.Metric:extend "Share"
     function Share:init(threshold, options)

@@ -96,7 +96,7 @@ describe("parameters of methods that scripts define", function()
     local own, mask = Own(), flow.tensor({ true, false }, { dtype = "bool" })
     own.supports_masking = true
     own(x)
-    assert.same({}, seen)      -- nobody said it: nil, for a default of its own
+    assert.same({}, seen)      -- nobody said it: nil, for its own default
     own(x, { training = true })
     assert.same({ training = true }, seen)
     own(x, { training = false, mask = mask })

@@ -33,7 +33,7 @@ local function new_model()
 end
 
 -- Keys: Keras 3.13.
-describe("a model with a call() of its own and two outputs", function()
+describe("a model with its own call() and two outputs", function()
   before_each(flow.clear_session)
 
   local Two = flow.Model:extend("Two")

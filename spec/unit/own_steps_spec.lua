@@ -190,7 +190,7 @@ describe("Customizing what happens in fit()", function()
     end
     flow.config.set_logical_devices("cpu", 3)
     local images = flow.data.Dataset.from_tensor_slices(flow.random.uniform({ 100, 20 }, { seed = 3 })):batch(32)      -- the last has 4
-    -- Losses of three epochs and the sum of all weights, on so many replicas.
+    -- Losses of three epochs and the sum of all weights, on that many replicas.
     local function train(replicas)
       flow.set_random_seed(1)
       local devices, gan = {}, nil
@@ -403,7 +403,7 @@ describe("a model with its own steps", function()
     assert.truthy(message(function() return { loss = "x" } end):find('"loss" is the string "x", expected a number', 1, true))
   end)
 
-  it("may take one target for several outputs in a loss of its own", function()
+  it("may take one target for several outputs in its own loss", function()
     local Own = flow.Model:extend("Own")
     function Own:compute_loss(x, y, y_pred) return (y - y_pred[1]):square():mean() + (y - y_pred[2]):square():mean() end
     local input = flow.Input { 2 }

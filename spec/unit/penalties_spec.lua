@@ -68,7 +68,7 @@ describe("losses that layers add", function()
     for i = 1, 4 do assert.near(gain[i], same[i], 1e-5) end
   end)
 
-  it("take regularizers of every kind, and name what is none", function()
+  it("take regularizers of every kind, and name what is not one", function()
     for _, case in ipairs { { "l1", 0.04 }, { flow.regularizers.L1L2 { l1 = 0.5, l2 = 0.25 }, 3 }, { "L2", 0.04 },
                             { function(w) return w:sum() * 7 end, 28 } } do
       flow.clear_session()

@@ -37,7 +37,7 @@ describe("flow.random's stateless functions", function()
     for _, other in ipairs { { 7, 9 }, { 8, 7 }, { 8, 8 }, { 0, 0 } } do assert.is_false(same(own, draw(other))) end
   end)
 
-  it("refuse what is no seed and no range", function()
+  it("refuse wrong seeds and wrong ranges", function()
     for _, wrong in ipairs { { 1 }, { 1, 2, 3 }, flow.tensor { 1.5, 2 } } do
       assert.truthy(message_of(function() random.stateless_uniform({ 2 }, wrong) end):find("a seed is two whole numbers, got", 1, true))
     end

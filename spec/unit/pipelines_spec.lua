@@ -362,7 +362,7 @@ describe("TextLineDataset", function()
     assert.same({ "a\0b", "", long, long .. "y", "last" }, numbers(flow.data.TextLineDataset { path, support.file("none.txt", "") }))
   end)
 
-  it("says that a folder is no file of lines", function()
+  it("says that a folder is not a file of lines", function()
     local path = support.folder()
     local text = message_of(function() numbers(flow.data.TextLineDataset(path)) end)
     assert.truthy(text:find(("TextLineDataset: %s cannot be read: Is a directory"):format(path), 1, true), text)

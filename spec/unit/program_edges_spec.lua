@@ -114,7 +114,7 @@ end)
 describe("flow.applications", function()
   local applications = flow.applications
 
-  it("name a shape that is none, and a missing file before they make layers", function()
+  it("name a wrong shape, and a missing file before they make layers", function()
     assert.truthy(message_of(applications.VGG16, { input_shape = { true, 5, 3 } }):find("got {true, 5, 3}", 1, true))
     flow.clear_session()
     assert.truthy(message_of(applications.MobileNet, { weights = "/nowhere/a.h5" }):find('there is no file "/nowhere/a.h5"', 1, true))

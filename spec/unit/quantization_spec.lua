@@ -72,7 +72,7 @@ describe("model:quantize", function()
     end
   end)
 
-  it("adds a shortcut to the sums of a convolution, with the numbers of an addition of its own", function()
+  it("adds a shortcut to the sums of a convolution, with the numbers of a separate addition", function()
     local function residual(whole)
       flow.set_random_seed(6)
       local input = flow.Input { 12, 12, 3 }

@@ -119,7 +119,7 @@ describe("a random table", function()
         local function spoil(change)
           local first = draw(2, #made.rows)
           local lines, seen = {}, 0
-          for i, piece in ipairs(whole) do      -- the first pieces are the mark and the header; blank lines are pieces of their own
+          for i, piece in ipairs(whole) do      -- the first pieces are the mark and the header; blank lines are separate pieces
             local is_record = i > 2 and piece ~= made.stop and piece ~= ""
             seen = seen + (is_record and 1 or 0)
             lines[i] = is_record and seen >= first and draw(1, 3) >= (seen == first and 1 or 3) and change(piece) or piece

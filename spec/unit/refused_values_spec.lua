@@ -1,4 +1,4 @@
--- refused_values_spec.lua: numbers that a dtype does not hold, seeds that are none, sounds that end early and transparent colours are
+-- refused_values_spec.lua: numbers that a dtype does not hold, wrong seeds, sounds that end early and transparent colours are
 -- handled as NumPy and TensorFlow do.
 local support = require "spec.support.init"
 local flow = require "flow"

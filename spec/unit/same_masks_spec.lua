@@ -128,7 +128,7 @@ describe("a model that drops in predictions, too", function()
   end)
 end)
 
-describe("a seed of its own", function()
+describe("a layer's seed", function()
   local line, sequence, image = { 4, 12 }, { 4, 6, 5 }, { 3, 6, 6, 2 }
   local ones = { kernel_initializer = "ones", recurrent_initializer = "ones" }
   local function recurrent(class)

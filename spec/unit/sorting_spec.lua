@@ -1,4 +1,4 @@
--- Orders of whole lines, of every length of line that is sorted in a way of its own and of keys of 32 and 64 bits: beside Lua's own sort.
+-- Orders of whole lines, of every length of line that is sorted in its own way and of keys of 32 and 64 bits: beside Lua's own sort.
 local flow = require "flow"
 
 local SPECIAL = { 0, -0.0, 1 / 0, -1 / 0, 0 / 0, 1, -1, 1e-40, -1e-40, 0 / 0, 0, -0.0 }

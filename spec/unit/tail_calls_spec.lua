@@ -22,7 +22,7 @@ describe("the line of an error", function()
     rawset(_G, "Made_by_spec", nil)
   end)
 
-  it("is that of the call where the function has other tail calls, and of every call that is none", function()
+  it("is that of the call where the function has other tail calls, and of every call that is not one", function()
     assert.equal(6, line_of [[
       local function f(x)
         if x then return flow.zeros(x) end

@@ -265,7 +265,7 @@ describe("flow.frombuffer", function()
 
   it("keeps the memory alive for as long as any view of it", function()
     local freed = false
-    local view = coroutine.wrap(function()       -- a stack of its own: no left-over slot keeps the array alive
+    local view = coroutine.wrap(function()       -- a separate stack: no left-over slot keeps the array alive
       local memory = ffi.gc(ffi.new("float[1024]"), function() freed = true end)
       return (flow.frombuffer(memory, { 1024 })[{ { 2, 3 } }])
     end)()

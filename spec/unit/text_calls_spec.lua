@@ -91,12 +91,12 @@ describe("layers written in Lua on strings", function()
     assert.equal(6, sequential:predict(VOCABULARY, { verbose = 0 }).shape[1])
   end)
 
-  it("are refused in models where they have weights of their own", function()
+  it("are refused in models where they have their own weights", function()
     local Scaled = layers.Layer:extend "Scaled"
     function Scaled:init() self.lookup = layers.StringLookup { vocabulary = VOCABULARY } end
     function Scaled:build() self.gain = self:add_weight { name = "gain", shape = {}, initializer = "ones" } end
     function Scaled:call(word) return self.lookup(word):to "float32" * self.gain end
-    assert.matches('Scaled "scaled.*" is called on strings and has weights of its own, "gain" among them', support.message_of(function()
+    assert.matches('Scaled "scaled.*" is called on strings and has its own weights, "gain" among them', support.message_of(function()
       return (Scaled()(flow.Input({}, { dtype = "string" })))
     end))
   end)

@@ -1,4 +1,4 @@
--- text_models_spec.lua: models with a call() of their own take text in fit, evaluate and predict, as graphs of layers do: what the layers
+-- text_models_spec.lua: models with their own call() take text in fit, evaluate and predict, as graphs of layers do: what the layers
 -- for text make of it is the input of their plans (model/host_replay.lua).
 local support = require "spec.support.init"
 local flow = require "flow"
@@ -59,7 +59,7 @@ local function trained(make, options)
   return model, model:fit(words, labels, how).history.loss
 end
 
-describe("a model with a call() of its own", function()
+describe("a model with its own call()", function()
   it("trains on text as a graph of the same layers", function()
     local reference, losses = trained(graph)
     local expected = reference:predict(words, silent):totable()

@@ -1,5 +1,5 @@
--- thrown_objects_spec.lua: what a function that a script gives throws comes out of the call that ran it as it was thrown, if it is no text;
--- and a library's function that fails is blamed at the script's line.
+-- thrown_objects_spec.lua: an object that a script's function throws leaves the call that ran the function unchanged, if it is not a
+-- string; and an error of a library's function has the script's line.
 local flow = require "flow"
 require "spec.support.init"
 

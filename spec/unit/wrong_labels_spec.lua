@@ -1,5 +1,5 @@
--- wrong_labels_spec.lua: labels that are no class: NaN, negative, too large, between two classes. What Keras 3 with TensorFlow says of them
--- eagerly on a CPU: the loss and Embedding fail, metrics count a miss, to_categorical fails; none takes NaN for class 0.
+-- wrong_labels_spec.lua: labels that are not a class: NaN, negative, too large, between two classes. What Keras 3 with TensorFlow says of
+-- them eagerly on a CPU: the loss and Embedding fail, metrics count a miss, to_categorical fails; none takes NaN for class 0.
 local support = require "spec.support.init"
 local flow = require "flow"
 local message_of = support.message_of
@@ -9,7 +9,7 @@ local scores = flow.tensor { { 0.9, 0.05, 0.05 }, { 0.1, 0.8, 0.1 } }      -- th
 
 local function labels(first) return flow.tensor({ first, 1 }, { dtype = "float32" }) end
 
-describe("a label that is no class", function()
+describe("a label that is not a class", function()
   it("is an error of the sparse losses, in eager mode and in fit", function()
     for _, case in ipairs { { NAN, "-2147483648" }, { -1, "-1" }, { 3, "3" }, { 3e9, "2147483647" } } do
       local text = ("label %s of row 1 is outside 0..2"):format(case[2])

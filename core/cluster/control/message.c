@@ -32,7 +32,7 @@ static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KI
   [FLOW_MESSAGE_STANDBY] = { "STANDBY", GENERATION | TEXT },
 };
 
-/* For messages and logs; "?" for a number that is no kind. */
+/* For messages and logs; "?" for an unknown kind. */
 const char *flow_control_name(int kind)
 {
   return kind > 0 && kind < FLOW_MESSAGE_KINDS ? kinds[kind].name : "?";

@@ -305,7 +305,7 @@ flow_status flow_server_next(flow_server *server, double within, flow_server_eve
   }
 }
 
-/* Copies what does not fit into the socket; the next poll sends the rest. To a peer that is gone it sends nothing, which is no failure. */
+/* Copies what does not fit into the socket; the next poll sends the rest. It succeeds, and sends nothing, if the peer is gone. */
 flow_status flow_server_reply(flow_server *server, int number, const char *text, int length, const void *const *pieces,
                               const int64_t *bytes, int count)
 {

@@ -12,7 +12,7 @@ enum { REASON = 512 };
 
 /* ---- one process ------------------------------------------------------------------------------------------------------------------ */
 
-/* The devices of one process without others. `why` gets the reason where they cannot exchange directly, which is no failure: sums then
+/* The devices of one process without others. `why` gets the reason where they cannot exchange directly, which is not a failure: sums then
  * go through the host. Only running out of memory is. */
 static flow_status connect_alone(flow_device_group *group, char *why, int size)
 {

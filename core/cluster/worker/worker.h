@@ -10,7 +10,7 @@
  * A transport notices that somebody is gone, but seldom who. The control plane knows it, a moment earlier or later. So whatever fails
  * here is reported to the chief, waits for its verdict, and fails with that; and the verdict aborts what still waits in the transport.
  *
- * Threads. A worker's calls are made by one thread at a time, the program's; the transport works on a thread of its own
+ * Threads. A worker's calls are made by one thread at a time, the program's; the transport works on its own thread
  * (flow_communication), the control plane on another. What the latter changes is atomic or under the worker's lock. */
 #ifndef FLOW_CLUSTER_WORKER_WORKER_H
 #define FLOW_CLUSTER_WORKER_WORKER_H

@@ -100,7 +100,7 @@ flow_status flow_worker_check_own(const flow_worker *worker);
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
-/* The program has the verdict now, or a failure of its own that led to it: the log need not say it. */
+/* The program has the verdict now, or its own failure that led to it: the log need not say it. */
 void        flow_worker_hear(flow_worker *worker);
 /* Joins the next generation and connects to the others; step: of this worker's state. flow_worker_disconnect comes before the next time:
  * nothing is under way, and GPUs that added up among workers do so no more. */

@@ -119,7 +119,7 @@ flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *el
 
 /* ---- the pump ---------------------------------------------------------------------------------------------------------------- */
 
-/* Runs the pass on a thread of its own: it may wait for answers, while the caller's thread gives them. It computes alone. */
+/* Runs the pass on its own thread: it may wait for answers, while the caller's thread gives them. It computes alone. */
 static void *pump_main(void *argument)
 {
   flow_pump *pump = argument;

@@ -10,7 +10,7 @@
 typedef struct range { flow_dataset base; flow_sequence sequence; } range;
 typedef struct range_cursor { flow_cursor base; int64_t index; } range_cursor;
 
-/* A scalar of its own for each element. */
+/* A separate scalar for each element. */
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   range_cursor *at = (range_cursor *)cursor;

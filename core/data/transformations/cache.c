@@ -170,7 +170,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 }
 
 static void close(flow_cursor *cursor) { drop((cache_cursor *)cursor); }
-/* A cache of its own over the other input: its elements are those of one worker. */
+/* A separate cache over the other input: its elements are those of one worker. */
 static flow_status again(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out)
 {
   (void)dataset;

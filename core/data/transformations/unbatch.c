@@ -1,5 +1,5 @@
-/* unbatch.c: the rows of every element as elements: views, nothing is copied. All components of an element need as many rows; an element
- * that has not is a failure of its own, and the next call goes on with the one after it. Texts lose the zeros that a batch padded them
+/* unbatch.c: the rows of every element as elements: views, nothing is copied. All components of an element need the same number of rows.
+ * An element without it makes the call fail, and the next call goes on with the next element. Texts lose the zeros that a batch padded them
  * with. */
 #include "data/dataset.h"
 #include "base/need.h"

@@ -128,7 +128,7 @@ flow_status flow_shape_dense(int op, const flow_attributes *attributes, const fl
 
 /* ---- batch kinds ------------------------------------------------------------------------------------------------- */
 
-/* MAP where each row of the batch has matrices of its own, which stay in a core's cache between the ops before and after. Larger matrices
+/* MAP where each row of the batch has its own matrices, which stay in a core's cache between the ops before and after. Larger matrices
  * are WHOLE, since they are cut themselves: few rows of long sequences need that. */
 flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
 {

@@ -148,8 +148,8 @@ static int is_same(const flow_node *a, int of_a, const flow_node *b, int of_b)
   return a->inputs[of_a] == b->inputs[of_b] && has(a, bits[of_a]) == has(b, bits[of_b]);
 }
 
-/* Whether a product of the scores' gradient, if it is there, has this operand of the scores as its second one, comes after the node that
- * is to make its result, too, and is no result of the plan: those keep their nodes. */
+/* Whether the node that is to make the results of both may replace a product of the scores' gradient: there is no such product, or its
+ * second operand is this one of the scores, it comes after that node, and the plan does not return its result. */
 static int is_follower(const flow_fusion *f, const backward *b, const flow_node *node, const flow_node *scores, int operand)
 {
   return !node || (is_same(node, 1, scores, operand) && b->to_value < node && !f->returned[node->outputs[0]]);

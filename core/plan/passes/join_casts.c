@@ -8,7 +8,7 @@
  * is only for a first run, and for one before which something else has written a variable (run/derived.h).
  *
  * A copy lasts if one optimizer of the plan writes the variable and nothing else does, or if nothing does; and if nothing in the commit
- * tail reads it, where the update replaces it. The other variables have a node of their own. Only what a plan reads at its start is joined:
+ * tail reads it, where the update replaces it. The other variables have their own node. Only what a plan reads at its start is joined:
  * so all of it is there. Runs when a plan is made, after the casts that kernels do on their own were left out (fold_casts.c), and after
  * updates were given other operands (fuse_optimizer.c, advance_updates.c). */
 #include "graph/graph.h"

@@ -158,7 +158,7 @@ static flow_status make_member(flow_place *place, member *m)
   return status;
 }
 
-/* One device's end, on a thread of its own, since NCCL waits for all ends. The first that fails ends the others' waiting. */
+/* One device's end, on its own thread, since NCCL waits for all ends. The first that fails ends the others' waiting. */
 static void open_member(int number, void *argument)
 {
   opening *o = argument;
@@ -183,7 +183,7 @@ static void open_member(int number, void *argument)
   pthread_mutex_unlock(&self->lock);
 }
 
-/* All ends at once, each opening under a name of its own: a store may still have what an earlier opening has left. */
+/* All ends at once, each opening under its own name: a store may still have what an earlier opening has left. */
 static flow_status open_all(flow_device_exchange *self)
 {
   opening o = { .self = self, .meeting.ranks = &self->ranks };

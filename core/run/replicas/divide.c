@@ -89,7 +89,7 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   return FLOW_OK;
 }
 
-/* A stop is no failure of this worker alone: all have agreed on it. */
+/* A stop does not count as a failure of this worker: all have agreed on it. */
 void flow_replica_set_end_run(flow_replica_set *set, flow_status status)
 {
   int told = set->announced && status != FLOW_OK && status != FLOW_INTERRUPTED && set->exchange->failed;

@@ -84,7 +84,7 @@ static void PLAIN(spread)(const flow_geometry *s, REAL g, int64_t row, int64_t c
 }
 
 /* The gradients of x, w and b, as far as the call asks for them (data NULL: not asked for). Elements that pooling or relu discarded
- * contribute nothing, and neither do those whose index is no cell of a window: NO_ARGMAX, or what a raw op was given. */
+ * contribute nothing, and neither do those whose index is not a cell of a window: NO_ARGMAX, or what a raw op was given. */
 static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *g = call->inputs[0].data, *w = call->inputs[2].data, *y = call->inputs[3].data;

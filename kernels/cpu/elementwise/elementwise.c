@@ -20,7 +20,7 @@
 #define EXTREMES_IN_VECTORS /* below, with the processor's instruction */
 #define MOD_IN_VECTORS
 #if defined(__AVX2__)
-#define POW_IN_VECTORS        /* elsewhere a vector has two doubles, which is no faster than libm */
+#define POW_IN_VECTORS        /* elsewhere a vector has two doubles, which is not faster than libm */
 #endif
 #include "cpu/elementwise/elementwise_blocks.inc"
 #undef POW_IN_VECTORS
@@ -173,7 +173,7 @@ flow_block_function FLOW_ISA_NAME(block)(int op, int kind)   { return records[op
 /* ---- the driver -------------------------------------------------------------------------------------------------------- */
 
 /* How run_program goes. Operands are looked at as a walk: few axes, the last two of which are cut into tiles. A tile has as many elements
- * as a register, or, where no operand needs a register of its own, whole rows. For each tile run_tile loads what is not direct, runs the
+ * as a register, or, where no operand needs its own register, whole rows. For each tile run_tile loads what is not direct, runs the
  * steps and stores what is not direct.
  *
  * The iteration space of a program: the outputs' shape without axes of size 1, neighbouring axes merged wherever every operand steps

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Memory that will be read soon: `rows` rows that are left of `floats` floats each, `ld` floats apart; at_once: rows that one call asks
- * for. Prefetching is no access: a region may reach beyond an array. */
+ * for. A prefetch does not count as an access: a region may reach beyond an array. */
 typedef struct region { const float *at; int64_t ld, rows, floats, at_once; } region;
 
 /* Asks for the next at_once rows of a region. Spread over the tiles: all at once would fill the queue of misses, and the

@@ -51,7 +51,7 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-/* A piece has a scratch block of its own for its registers. */
+/* A piece has its own scratch block for its registers. */
 static flow_status run_piece(const flow_call *call, int64_t piece)
 {
   return flow_run_outer_piece(run_fused, call, piece);

@@ -95,7 +95,7 @@ static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-/* Chunks of rows, where each row of the batch has matrices of its own (flow_kind_matmul): one matrix after the other, while what is done
+/* Chunks of rows, where each row of the batch has its own matrices (flow_kind_matmul): one matrix after the other, while what is done
  * to them before and after is in the cache. A matrix gets the bits that it gets alone. */
 static int is_chunk(const flow_call *call) { return call->partial; }
 static int supports_tiled_chunk(const flow_call *call)    { return is_float32(call) && is_chunk(call) && !is_rounded(call); }

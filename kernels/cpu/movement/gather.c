@@ -78,7 +78,7 @@ static double gather_sum_cost(const flow_call *call)
   return flow_cost_stream((double)sizeof(float) * (floats + (double)size_of(&call->outputs[0])));
 }
 
-/* Rows are anywhere in the table, where no processor sees them coming. `at`: an index that may be none. */
+/* Rows are anywhere in the table, where no processor sees them coming. `at`: an index, which may be invalid. */
 ALWAYS_INLINE void ask_for_row(const flow_operand *table, int64_t at, int64_t n)
 {
   if (at < 0 || at >= table->shape[0]) return;

@@ -23,7 +23,7 @@ enum { VALUE_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT };
 typedef struct attention {
   const flow_operand *inputs;       /* from QUERY on */
   int is_masked;
-  flow_operand scores;              /* {..., rows, keys}, of which there is no memory */
+  flow_operand scores;              /* {..., rows, keys}: shape only, no memory holds it */
   product first, second;            /* q k^T, weights v */
   product to_weights;               /* g v^T: of the gradient, as the rest */
   product to_value, to_query, to_key;

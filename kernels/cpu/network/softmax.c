@@ -37,7 +37,7 @@ static void log_softmax_row(const float *x, float *y, int64_t n)
 
 /* ---- across: `lanes` <= VL neighbouring lines, their elements `step` floats apart -------------------------------- */
 
-/* The same across: each lane is a line of its own. */
+/* The same across: each lane is its own line. */
 static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
   vf largest = strip_max(x, n, step, lanes);

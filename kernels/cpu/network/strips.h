@@ -1,7 +1,7 @@
 /* strips.h: maxima of lines, such as the classes of a row, and sums of their exponentials, as softmax, cross entropy and logsumexp need
  * them. There are two ways to use the lanes of a vector:
  *   row     the elements of one line are neighbours in memory: vectors run along it, and the lanes are combined at the end
- *   strip   lines are neighbours: each lane has a line of its own, and nothing is combined across lanes
+ *   strip   lines are neighbours: each lane has its own line, and nothing is combined across lanes
  * Rows of few elements, which would fill only a part of a vector, are copied into a strip first. */
 #ifndef FLOW_CPU_NETWORK_STRIPS_H
 #define FLOW_CPU_NETWORK_STRIPS_H

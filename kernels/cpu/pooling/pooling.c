@@ -253,7 +253,7 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
 }
 
 /* dx of float32 or float64 by one loop: the maximum's position says where g goes. An index is data, which nobody has checked if it comes
- * from a raw op: one that is no cell of the window, or a cell in the padding, passes no gradient on, as in the vector variant. */
+ * from a raw op: one that is not a cell of the window, or is in the padding, passes no gradient on, as in the vector variant. */
 static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;

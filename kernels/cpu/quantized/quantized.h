@@ -55,7 +55,7 @@ static inline size_t flow_requantization_bytes(const flow_call *call)
 }
 
 /* From the attributes and operands of a call; a range of y that is empty says that y is float32. `shared` may be NULL: then scales and
- * biases are no addresses. */
+ * biases are not addresses. */
 static inline flow_requantization flow_requantization_of(const flow_call *call)
 {
   double low = call->attributes->convolution.low, high = call->attributes->convolution.high;

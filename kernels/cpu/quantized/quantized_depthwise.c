@@ -18,7 +18,7 @@ ALWAYS_INLINE vi multiply_words(vi a, vi b) { return a * b; }
 /* Cells of the kernel, each of which has a weight for every channel. */
 static int64_t cells_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1]; }
 
-/* As many outputs as inputs, each in a group of its own. */
+/* As many outputs as inputs, each in its own group. */
 int FLOW_ISA_NAME(quantized_depthwise_supports)(const flow_call *call)
 {
   if (!AVAILABLE) return 0;

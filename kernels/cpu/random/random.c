@@ -177,7 +177,7 @@ static void normal_block(uint64_t key, uint64_t low, uint64_t high, double z[4])
 }
 
 /* float64 by libm, others by vectors: results of float32 are within a unit of their last place either way, but need not be those of
- * libm. Elements beyond two deviations are drawn again one by one, from blocks of their own, so that an element does not depend on its
+ * libm. Elements beyond two deviations are drawn again one by one, from their own blocks, so that an element does not depend on its
  * neighbours. */
 static void normals(const flow_call *call, uint64_t key, int64_t first, int64_t n, double *x)
 {

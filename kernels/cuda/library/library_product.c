@@ -65,7 +65,7 @@ size_t flow_library_product_shared_bytes(const flow_call *call)
 
 static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % FLOW_LIBRARY_ALIGNMENT == 0; }
 
-/* The plan for operands that begin where these do. One for any address, of elements of the inputs, which are no larger than the result's,
+/* The plan for operands that begin where these do. One for any address, of elements of the inputs, which are not larger than the result's,
  * needs no workspace, so that there always is enough. */
 static const flow_library_plan *plan_here(const flow_call *call)
 {

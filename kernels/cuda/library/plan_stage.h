@@ -1,5 +1,5 @@
-/* plan_stage.h: where plans of libraries are tried (plan_trial.h): a stream of its own, memory for the operands, and a clock of the
- * device's. There is one stage at a time in a process, since trials side by side would disturb each other. */
+/* plan_stage.h: where plans of libraries are tried (plan_trial.h): a separate stream, memory for the operands, and a clock of the
+ * device. There is one stage at a time in a process, since trials side by side would disturb each other. */
 #ifndef FLOW_CUDA_LIBRARY_PLAN_STAGE_H
 #define FLOW_CUDA_LIBRARY_PLAN_STAGE_H
 
@@ -18,7 +18,7 @@ typedef struct flow_plan_stage {
 } flow_plan_stage;
 
 /* Opens a stage on the thread's current device, with memory of `bytes[i]` for operand i at operands[i], a multiple of 256 bytes, filled
- * with small numbers. Returns 0, and leaves nothing open, where there is not enough memory, which is no failure. The thread may be
+ * with small numbers. Returns 0, and leaves nothing open, where there is not enough memory, which is not a failure. The thread may be
  * recording another stream. */
 int flow_plan_stage_open(flow_plan_stage *stage, const int64_t bytes[FLOW_PLAN_OPERANDS], void *operands[FLOW_PLAN_OPERANDS]);
 /* Before and after FLOW_PLAN_REPEATS runs are enqueued on the stage's stream: 0 if that failed. */

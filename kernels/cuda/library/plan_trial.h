@@ -4,7 +4,7 @@
  * the bits of a run follow from its inputs, seeds, rows and the kind of device. With FLOW_CUDA_TUNE=1 the first FLOW_PLAN_TRIALS plans are
  * run once, and the fastest is kept on disk (plan_store.h). Times vary, and plans may round differently, so the bits of such runs follow
  * from what was kept, too: nothing does that unless it is asked for, results that are to be exact are never tuned, and
- * flow.config.enable_op_determinism refuses it. Texts of tuned plans have keys of their own, so that a later run without the variable is
+ * flow.config.enable_op_determinism refuses it. Texts of tuned plans have their own keys, so that a later run without the variable is
  * as before. */
 #ifndef FLOW_CUDA_LIBRARY_PLAN_TRIAL_H
 #define FLOW_CUDA_LIBRARY_PLAN_TRIAL_H

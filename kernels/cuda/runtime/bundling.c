@@ -190,7 +190,7 @@ static dependence depend(const flow_cuda_bundle *self, int earlier, int later)
 }
 
 /* Puts the last launch together with the groups that it depends on, each named by the number of its first launch; they become one group.
- * Groups do not depend on each other, so that each can have a block of its own without waiting. */
+ * Groups do not depend on each other, so that each can have its own block without waiting. */
 static void join_groups(flow_cuda_bundle *self)
 {
   int last = self->count - 1;

@@ -19,7 +19,7 @@ const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT] = {
 #undef FLOW_OP
 };
 
-/* Only what is no slower than float32: libraries take operands of one dtype, though their results may be wider. */
+/* Only what is not slower than float32: libraries take operands of one dtype, though their results may be wider. */
 const unsigned char flow_cuda_mixes_half_floats[FLOW_OP_COUNT] = {
   [FLOW_OP_sum] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN | FLOW_HALF_FLOATS_WIDENED,
   [FLOW_OP_matmul] = FLOW_HALF_FLOATS_WIDENED,

@@ -266,7 +266,7 @@ static flow_status agree_on_id(nccl_communicator *self, const flow_transport_opt
   return status;
 }
 
-/* Every rank calls this; NCCL connects them in threads of its own while this one waits. If it fails the communicator may be half open:
+/* Every rank calls this; NCCL connects them in its own threads while this one waits. If it fails the communicator may be half open:
  * close_rank aborts it. */
 static flow_status join(nccl_communicator *self, const ncclUniqueId *id)
 {

@@ -27,7 +27,7 @@ Graph.__index = Graph
 
 local function join(path, name) return path == "" and name or path .. "/" .. name end
 
--- Adds a variable, under a path of its own: the second one of a name gets _1 after it.
+-- Adds a variable, under its own path: the second one of a name gets _1 after it.
 local function add_variable(self, path, value)
   if self.seen[value] then return end
   self.seen[value] = true

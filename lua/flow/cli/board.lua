@@ -1,5 +1,5 @@
 -- cli/board.lua: flowlua board DIR: a page over the event files of trainings, from a small server in C; this module opens and ends it. The
--- server has a thread of its own that reads the files and answers; this thread only waits for Ctrl-C or SIGTERM.
+-- server has its own thread that reads the files and answers; this thread only waits for Ctrl-C or SIGTERM.
 
 local flow = require "flow"
 local native = require "flow.ffi"

@@ -109,7 +109,7 @@ local function run_module(host, name, arguments)
   return run_script(host, chunk, failure, path, arguments)
 end
 
--- A command of its own file, flow/cli/NAME.lua, which is given the host's functions and the arguments. Its exit code; 1 if the build
+-- A command in a file of this name, flow/cli/NAME.lua, which is given the host's functions and the arguments. Its exit code; 1 if the build
 -- lacks it.
 local function run_command(host, name, arguments)
   if not package.searchpath("flow.cli." .. name, package.path) then

@@ -181,7 +181,7 @@ function Iterator:_pull()
   end
 end
 
--- After a _pull that failed: throws what a function of Lua threw, if that was no text.
+-- After a _pull that failed: throws what a function of Lua threw, if that was not a string.
 function Iterator:_rethrow()
   if self._thrown ~= nil then error(self._thrown, 0) end
 end

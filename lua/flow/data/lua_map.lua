@@ -61,8 +61,8 @@ local function join(what, specs, values, is_known)
   end
 end
 
--- Notes in `others`, { [result] = { [axis] = true } }, which sizes of an element's results are none of its components' sizes along the
--- same axis that are not known.
+-- Notes in `others`, { [result] = { [axis] = true } }, which sizes of an element's results differ from all unknown sizes of its components
+-- along the same axis.
 local function note_sizes(others, dataset, components, values)
   local given = elements.specs_of_values(components)
   for i, spec in ipairs(elements.specs_of_values(values)) do

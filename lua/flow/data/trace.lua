@@ -145,7 +145,7 @@ local function run(what, f, specs, own, added)
            structure = made, again = again ~= nil, constants = constants }
 end
 
--- run() in a trace of its own, which is thrown away if it fails; the error then says that the function cannot be traced.
+-- run() in its own trace, which is thrown away if it fails; the error then says that the function cannot be traced.
 local function trace_here(what, f, specs, own, added)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end

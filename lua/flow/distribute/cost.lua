@@ -31,7 +31,7 @@ local function ring(p, bytes, link)
   return 2 * (p - 1) * link.latency + 2 * (p - 1) / p * bytes / link.bandwidth
 end
 
--- Seconds of a sum over p workers by recursive halving and doubling (Rabenseifner): log2(p) rounds each way, and where p is no power of two
+-- Seconds of a sum over p workers by recursive halving and doubling (Rabenseifner): log2(p) rounds each way, and if p is not a power of two
 -- an exchange of all bytes before and after. link: { latency = seconds, bandwidth = bytes a second }.
 local function halving(p, bytes, link)
   local rounds = math.floor(math.log(p) / math.log(2) + 1e-9)

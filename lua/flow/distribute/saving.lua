@@ -1,7 +1,7 @@
 -- saving.lua: who writes a file when several workers run the same program.
 --
 --   One path on all workers: the chief writes, the others wait until the file is there, and fail if the chief's writing failed.
---   A worker that names a path of its own writes it itself, also where the chief saves nothing.
+--   A worker that names its own path writes it itself, also where the chief saves nothing.
 --   The chief never waits: a program that saves on the chief only is fine. Once the cluster has ended (strategy:close(), a lost worker),
 --   every worker writes by itself.
 --
@@ -174,7 +174,7 @@ local function write_apart(worker, f)
   return alone(f)
 end
 
--- Writes a path once for all workers. A worker that finds that the chief does not write it (a path of its own) writes it itself. Paths are
+-- Writes a path once for all workers. A worker that finds that the chief does not write it (its own path) writes it itself. Paths are
 -- compared as texts, without "./" and doubled "/".
 local function once(worker, path, f, kind)
   if worker.apart then return write_apart(worker, f) end

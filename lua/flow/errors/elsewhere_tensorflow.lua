@@ -36,7 +36,7 @@ local BYTES = "bytes:sub(1, 3) == \"\\255\\216\\255\" tells JPEG, and #flow.imag
 local CROPPED = "flow.image.crop_to_bounding_box(flow.image.decode_jpeg(bytes), top, left, height, width)"
 local REPLICAS = "strategy:run(f, { x }) calls f on each replica; flow.distribute.get_replica_context() is the one that runs"
 local STATE = "checkpoint:save(path) and checkpoint:restore(path) keep iterators, too"
-local CELLS = "layers.LSTMCell and the like take dropout and recurrent_dropout; a cell of its own is layers.Layer:extend(name)"
+local CELLS = "layers.LSTMCell and the like take dropout and recurrent_dropout; write another cell as layers.Layer:extend(name)"
 local SIZES = "an operation takes any sizes: flow.conv(x, kernel, strides, padding, data_format, dilation_rate), of 1 to 3 axes"
 local THREADS = "ds:map(f, { num_parallel_calls = n }) says how many threads a stage has, flow.config.set_threads(n) how many all have"
 local NEAR = "x / (bias + alpha * squares) ^ beta, where flow.conv of x * x with a kernel of ones adds squares of near channels"

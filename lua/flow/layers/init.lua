@@ -42,7 +42,7 @@ end
 local MERGING = { add = true, average = true, concatenate = true, dot = true, maximum = true, minimum = true, multiply = true,
   subtract = true }
 
--- What is no layer, by the modules that have it.
+-- Names that are not layers, by the modules that have them.
 local BESIDE = { InputSpec = "flow.layers.own.input_spec" }
 
 local define      -- the class of a record

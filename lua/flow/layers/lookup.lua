@@ -45,7 +45,7 @@ function IndexLookup._refuse(title, name, value)
   if value then raise("%s: %s = true is not supported: results are plain tensors", title, name) end
 end
 
--- Whether a list has tokens that are no Lua numbers, which JSON would round.
+-- Whether a list has integer tokens that Lua numbers cannot hold, so that JSON would round them.
 local function has_long(list)
   for _, token in ipairs(list) do
     if native.is_int64(token) then return true end

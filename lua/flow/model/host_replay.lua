@@ -1,4 +1,4 @@
--- host_replay.lua: models with a call() of their own that give some of their inputs to layers which prepare data on the host
+-- host_replay.lua: models with their own call() that give some of their inputs to layers which prepare data on the host
 -- (layers/host_layer.lua), such as TextVectorization on strings. Plans do not contain these layers, so call() runs twice:
 --
 --   record()   on symbolic tensors, once, when the model meets its first data: the calls of such layers, and what they need, become

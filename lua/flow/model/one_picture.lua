@@ -23,7 +23,7 @@ function one_picture.is(model, inputs)
   return resizes      -- the others take tensors of any kind
 end
 
--- The layers' results, one after the other: pictures have sizes of their own, so no graph is made for one.
+-- The layers' results, one after the other: pictures have their own sizes, so no graph is made for one.
 function one_picture.call(model, picture, options)
   for _, layer in ipairs(model._children) do picture = layer(picture, options) end
   return picture

@@ -33,7 +33,7 @@ function features.filters(layer)
   return list
 end
 
--- The channels of what a layer takes ("input") or gives ("output"): of the first one, where these are several. nil where these are no
+-- The channels of what a layer takes ("input") or gives ("output"): of the first one, where these are several. nil if these are not
 -- pictures {rows, height, width, channels}, or where the layer does not know them, since it was never called on a symbolic tensor.
 local function channels(layer, side)
   local ok, value = pcall(function() return layer[side] end)

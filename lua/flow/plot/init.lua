@@ -19,7 +19,7 @@ local takes = signature.takes
 local plot = signature.module "flow.plot"
 local internal = signature.internal(plot)
 
--- The ending of a path, which says how the picture is written; raises, naming the known ones, if it is none of them.
+-- The ending of a path, which says how the picture is written; raises, naming the known ones, if it is not one of them.
 local function ending(what, file, known)
   if type(file) ~= "string" then raise("%s: the file is a path that ends in .%s, got %s", what, known[1], errors.describe(file)) end
   local found = file:match("%.([%w]+)$")

@@ -23,7 +23,7 @@ function repl.compile(text)
   local expression, unfinished = loadstring("return " .. (silent or text), "=stdin")
   if expression then return expression, not silent end
   local chunk, message = loadstring(text, "=stdin")
-  if chunk then return chunk, not silent end      -- what it returns by a return of its own
+  if chunk then return chunk, not silent end      -- it has its own return statement
   local ends = "near '<eof>'"
   return nil, message:find(ends, 1, true) ~= nil or not silent and unfinished:find(ends, 1, true) ~= nil, message
 end

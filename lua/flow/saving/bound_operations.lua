@@ -160,7 +160,7 @@ function OTHERWISE.ExpandDims(values)
   return x
 end
 
--- Of all elements where there is no axis.
+-- Without an axis: over all elements.
 local function over_all(f)
   return function(values)
     if values.axis then return f(values.x, values.axis) end

@@ -144,7 +144,7 @@ local function functional_entry(model)
                       output_layers = ends(model.outputs, rawget(model, "_names_of_outputs"), rawget(model, "_form_of_outputs")) } }
 end
 
--- Whether a graph describes the model whole: not that of a class with a get_config() of its own, or whose init takes anything but a graph,
+-- Whether a graph describes the model whole: not that of a class with its own get_config(), or whose init takes anything but a graph,
 -- as in Keras. Such a model is made by its class again.
 function config.is_graph(model)
   local class = object.class_of(model)
@@ -236,7 +236,7 @@ local function read_sequential(entry, reader, class)
     list[i] = layer_of(inner, reader, clone, original)
   end
   local model = (class or models.Sequential) { name = text_field(content, "name", reader.path), layers = list, dtype = dtype_of(content) }
-  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have flags of their own
+  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have their own flags
   local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
     content.batch_input_shape
   if shape and not model._built and #list > 0 then
@@ -376,7 +376,7 @@ local function read_functional(entry, reader, class)
   local model = (class or models.Model) { inputs = ends(content.input_layers, "inputs"),
                                           outputs = ends(content.output_layers, "outputs"),
                                           name = given(content.name) and content.name or nil }
-  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have flags of their own
+  rawset(model, "_trainable", content.trainable ~= false)      -- its layers have their own flags
   return model
 end
 

@@ -272,7 +272,7 @@ local function fits(record, operation)
   return true
 end
 
--- Operations whose arguments are bound by name, in a file of their own, which few programs need.
+-- Operations whose arguments are bound by name, in a separate file, which few programs need.
 local function bound() return require "flow.saving.bound_operations" end
 
 -- The record of an operation in a model, as far as Keras has one that takes these arguments; else nil, the op's name and, if Keras binds
@@ -282,7 +282,7 @@ local function record_of(layer)
   if record and fits(record, layer._operation) then return record end
   local written = bound().written(layer._operation, names)
   if written then return nil, written.record.name, written end
-  return nil, names[1] or raise("%s stands for a function of its own, which has no form in a file", layer.name)
+  return nil, names[1] or raise("%s stands for a function of the script, which a file cannot hold", layer.name)
 end
 
 -- The value of a parameter as a file has it. node: the call, whose input tells the number of axes.

@@ -55,7 +55,7 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------
 
--- Whether an entry of a file is one of these, of an op that is here. A name that is none of an op calls nothing.
+-- Whether an entry of a file is one of these, of an op that exists here. An unknown name calls nothing.
 function own.knows(entry)
   return entry.module == MODULE and type(entry.class_name) == "string" and define_op.is_op(ops[entry.class_name])
 end

@@ -125,7 +125,7 @@ end
 
 local function all(...) return ... end
 
--- The same as f, in a frame of its own, so that messages name it (errors.ops) when f ends in a call of another op.
+-- The same as f, in its own frame, so that messages name it (errors.ops) when f ends in a call of another op.
 function define.framed(f)
   return function(...) return all(f(...)) end
 end

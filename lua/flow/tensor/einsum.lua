@@ -8,7 +8,7 @@ local tensor = require "flow.tensor"
 local raise = errors.raise
 local WHAT = "flow.einsum"
 
--- The labels of one operand or of the result, of which an ellipsis stands for `more` axes. These have labels of their own, which count from
+-- The labels of one operand or of the result, of which an ellipsis stands for `more` axes. These have their own labels, which count from
 -- the last one, since ellipses of fewer axes stand for the last of them; they are sorted from the first, and before letters.
 local function labels_of(text, equation, more)
   local list, at = {}, 1

@@ -58,8 +58,8 @@ function loops.run(states, rows, rounds, reverse, f, gate)
   end)
 end
 
--- Of what is traced now something is wanted outside: if it is a round of a loop there is to be none, and what was kept is of no use.
--- Returns whether it is one.
+-- Something that is traced now is wanted outside of it. If a round of a loop is traced, its rounds are written out in place of a loop, and
+-- what was kept is of no use. Returns whether a round of a loop is traced.
 function loops.write_out()
   local own = scopes.own()
   C.flow_loop_write_out(context)

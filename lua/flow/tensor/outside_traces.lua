@@ -1,4 +1,4 @@
--- outside_traces.lua: what is made while a function is traced but is no part of it: the first values of weights, and what build() of a
+-- outside_traces.lua: what is made while a function is traced but is not a part of it: the first values of weights, and what build() of a
 -- layer makes. A trace draws other random numbers in each run, and its tensors have no values that a variable could begin with.
 
 local native = require "flow.ffi"

@@ -431,7 +431,7 @@ local function results_of(value)
   return #list > 0 and list or nil
 end
 
--- f with gradients of its own: f(x, ...) returns what it computes, a tensor or a list, and a function: that is called with the gradient of
+-- f with its own gradients: f(x, ...) returns what it computes, a tensor or a list, and a function: that is called with the gradient of
 -- each result, and returns those of x, ..., nil for none. What f computes with besides its arguments gets no gradient.
 takes "f: callable"
 function tape.custom_gradient(f)

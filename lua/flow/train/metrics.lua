@@ -388,7 +388,7 @@ end
 
 metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
 metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
--- The classes that have files of their own.
+-- The classes that have their own files.
 local FILES = {
   auc = [[AUC]],
   confusion_metrics = [[Precision Recall TruePositives TrueNegatives FalsePositives FalseNegatives SensitivityAtSpecificity

@@ -200,7 +200,7 @@ function Optimizer:apply_gradients(gradients, variables)
   end
   if variable.awaited and not rawget(self, "_built_for") then
     self:build(variables)
-    if variable.awaited then variable.awaited() end      -- a class may have a build() of its own
+    if variable.awaited then variable.awaited() end      -- a class may have its own build()
   end
   local rate = rate_in_lua(self)
   local inner = rawget(self, "inner_optimizer") or self

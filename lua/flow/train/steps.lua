@@ -128,7 +128,7 @@ function steps.seed(model)
   return model._seed
 end
 
--- The number of the next step, which keys its random ops, too. Steps that do not train have numbers of their own, below those of training,
+-- The number of the next step, which keys its random ops, too. Steps that do not train have their own numbers, below those of training,
 -- and each of them has another one: predictions of a model that drops, too, differ from call to call, as in Keras.
 local UNTRAINED = -2 ^ 52
 

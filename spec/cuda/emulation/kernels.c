@@ -151,7 +151,7 @@ static cudaError_t check_early(const cudaLaunchConfig_t *how)
   int alone = stream->capture && stream->tail.count == 1;
   const emulated_work *before = alone ? &stream->capture->nodes->list[stream->tail.list[0]].work : NULL;
   if (before && before->kind == WORK_KERNEL && !is_of_library[before->kernel]) return cudaSuccess;
-  return emulated_refuse("hazard: a kernel may start early, but what is before it is no kernel that it waits for");
+  return emulated_refuse("hazard: a kernel may start early, but it does not wait for what is before it");
 }
 
 /* Each kernel has two parameters: its arguments, and how many elements or blocks there are. */

@@ -98,7 +98,7 @@ const flow_library_plan *flow_product_plan(const flow_call *call, const flow_lib
   return flow_plan_cache_find(&products, product, sizeof *product, sizeof(emulated_plan), make_product);
 }
 
-/* Sums are a launch of their own here. */
+/* Sums are a separate launch here. */
 flow_status flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;

@@ -248,8 +248,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
   emulated_lock();
-  if (size_of(type) == 0) return leave(fail(ncclInvalidArgument, "a type that is none"));
-  if (root < 0 || (comm && root >= comm->size)) return leave(fail(ncclInvalidArgument, "a root that is none"));
+  if (size_of(type) == 0) return leave(fail(ncclInvalidArgument, "an unknown type"));
+  if (root < 0 || (comm && root >= comm->size)) return leave(fail(ncclInvalidArgument, "a root outside of the group"));
   return leave(call(comm, (emulated_work){ .call = BROADCAST, .type = (int)type, .root = root, .count = (int64_t)count, .from = from,
                                            .to = to, .bytes = count * size_of(type) }, stream));
 }
@@ -257,7 +257,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataTyp
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
   emulated_lock();
-  if (size_of(type) == 0) return leave(fail(ncclInvalidArgument, "a type that is none"));
+  if (size_of(type) == 0) return leave(fail(ncclInvalidArgument, "an unknown type"));
   return leave(call(comm, (emulated_work){ .call = ALL_GATHER, .type = (int)type, .count = (int64_t)count, .from = from, .to = to,
                                            .bytes = count * size_of(type) }, stream));
 }

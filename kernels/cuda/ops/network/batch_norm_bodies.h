@@ -148,7 +148,7 @@ BODY void NAME(finish_block)(int phase, int thread, void *shared, const batch_no
   }
 }
 
-/* A block has `lanes` channels of a part of the rows; BLOCK_THREADS / lanes threads of each channel take every so many-th row. */
+/* A block has `lanes` channels of a part of the rows; BLOCK_THREADS / lanes threads of each channel take the rows in turn. */
 BODY void NAME(batch_norm_sums)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
 {
   int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;

@@ -104,7 +104,7 @@ BODY void NAME(softmax_rows)(int phase, int thread, int64_t block, void *shared,
   if (phase == 2) NAME(write_line)(a, NAME(last_sums)(mine, a->team), at, rank, a->team);
 }
 
-/* loss = log(sum of e^z) - z[label]; gradient = g (softmax(z) - onehot(label)). NaN where the label is none. */
+/* loss = log(sum of e^z) - z[label]; gradient = g (softmax(z) - onehot(label)). NaN where the label is not a class. */
 BODY void NAME(cross_entropy)(int phase, int thread, int64_t block, void *shared, const cross_entropy_arguments *a)
 {
   int rank = thread & (a->team - 1);

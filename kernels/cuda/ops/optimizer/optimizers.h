@@ -6,7 +6,7 @@
  * parameters with blocks of threads of its own. The learning rate and the number of iterations are read on the device: a recorded step is
  * repeated with others.
  *
- * Parameters that a step reads as 16-bit floats have copies of that dtype, each at a place of its own, which are written with them. */
+ * Parameters that a step reads as 16-bit floats have copies of that dtype, each at its own place, which are written with them. */
 #ifndef FLOW_CUDA_OPS_OPTIMIZERS_H
 #define FLOW_CUDA_OPS_OPTIMIZERS_H
 

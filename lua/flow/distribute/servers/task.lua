@@ -319,7 +319,7 @@ local function look_at_waiting(server)
   end
 end
 
--- A message, or that a peer has left. What is no message of ours is answered as one of an unknown kind. The bytes of an event are valid
+-- A message, or that a peer has left. What is not a message of ours is answered as one of an unknown kind. The bytes of an event are valid
 -- until the next one is taken: a question that waits keeps only its text.
 local function take_event(server, event)
   local peer = server.peers[event.peer]

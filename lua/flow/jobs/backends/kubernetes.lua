@@ -30,7 +30,7 @@ local function metadata(job, name, role)
   return { name = name, namespace = pod.namespace(job), labels = pod.labels(job, role) }
 end
 
--- Without an address of its own ("None"): names lead to pods directly. Pods have names before they are ready, since tasks wait for each
+-- Without an address ("None"): names lead to pods directly. Pods have names before they are ready, since tasks wait for each
 -- other to become so.
 local function service(job)
   return { apiVersion = "v1", kind = "Service", metadata = metadata(job, pod.name(job)),
@@ -51,7 +51,7 @@ local function indexed_job(job, role, cluster)
   } }
 end
 
--- The Secret in a file of its own; then one file with the headless service that gives pods their names, where they are a cluster, and a Job
+-- The Secret in its own file; then one file with the headless service that gives pods their names, where they are a cluster, and a Job
 -- for each role.
 function kubernetes.files(job)
   local cluster = job_of.cluster(job, address_of(job))

@@ -81,7 +81,7 @@ local function with_ends(x, axis, n)
 end
 
 -- Contrast limited adaptive histogram equalization (Zuiderveld, Graphics Gems IV, 1994). x: {n, height, width, channels}, 0 to 255; grid:
--- tiles down and across. Each tile has a map of its own from old to new values, and a pixel takes a mix of the maps of the four tiles
+-- tiles down and across. Each tile has its own map from old to new values, and a pixel takes a mix of the maps of the four tiles
 -- around it, by its distance from their middles. Pictures whose sides the grid does not divide are extended by mirroring and cut at the
 -- end.
 local function clahe(x, clip_limit, grid)

@@ -1,4 +1,4 @@
--- attention_hook.lua: classes that extend MultiHeadAttention with a _compute_attention() of their own, as programs for Keras do:
+-- attention_hook.lua: classes that extend MultiHeadAttention with their own _compute_attention(), as programs for Keras do:
 --
 --   local Scaled = layers.MultiHeadAttention:extend "Scaled"
 --   function Scaled:_compute_attention(query, key, value, attention_mask, training) ... return output, scores end
@@ -92,14 +92,14 @@ function hook.call(layer, ...)
   for name, entry in pairs(call.options) do given[name] = entry end
   for i, entry in ipairs(call.arguments) do given[layer._named_inputs.arguments[i]] = entry end
   if given.cache ~= nil then
-    errors.raise("%s: a cache does not go with LoRA or a _compute_attention() of a class of its own: leave the cache out, or save the " ..
+    errors.raise("%s: a cache does not go with LoRA or with a script's _compute_attention(): leave the cache out, or save the " ..
       "model and load it again, which adds LoRA's change to the kernels", object.title(layer))
   end
   local query, value = given.query, given.value
   if value == nil and layer._named_inputs.names.cache then value = query end
   local key = given.key or value
   if #query.shape ~= 3 or #value.shape ~= 3 then
-    errors.raise("%s: with a _compute_attention() of its own it takes inputs {batch, steps, features}", object.title(layer))
+    errors.raise("%s: with its own _compute_attention() it takes inputs {batch, steps, features}", object.title(layer))
   end
   local gate = layer.use_gate and ops.sigmoid(project(layer, query, "gate_dense"))
   local q = project(layer, query, "query_dense")

@@ -14,7 +14,7 @@ function own_build.batch_shape(shape, layer)
 end
 local batch_shape = own_build.batch_shape
 
--- Builds a layer without a build() of its own: a call on inputs of these shapes, of which nothing is computed, builds what is inside of it.
+-- Builds a layer without its own build(): a call on inputs of these shapes, of which nothing is computed, builds what is inside of it.
 function own_build.by_call(layer, shapes)
   local inputs = {}
   for i, one in ipairs(shapes) do inputs[i] = { shape = batch_shape(one), dtype = "float32" } end

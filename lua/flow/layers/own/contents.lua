@@ -2,7 +2,7 @@
 -- depth, are parts of it. Entries that a list gets after it was assigned are, too: self.blocks = {}, then self.blocks[1] = layers.Dense(8).
 --
 -- _children and _own are lists of a layer. Of one that has tables in its fields they are computed fields: the tables are looked through
--- whenever the parts are asked for. A layer is no part of itself, but two layers may be parts of each other, as when both know the
+-- whenever the parts are asked for. A layer is not a part of itself, but two layers may be parts of each other, as when both know the
 -- table of a game that has both: what goes through a layer and all inside of it takes layer:_inside(), or remembers where it was.
 
 local native = require "flow.ffi"
@@ -82,7 +82,7 @@ end
 
 -- Adds to the class Layer what sees assignments and keeps the lists. Called once.
 local function install(Layer)
-  Layer._takes_layers = true      -- false, of a class: layers in the fields of its objects are no parts of them
+  Layer._takes_layers = true      -- false, of a class: layers in the fields of its objects are not parts of them
   local function add(self, children, own, value)
     if value == self then return end
     if object.is(value, Layer) then

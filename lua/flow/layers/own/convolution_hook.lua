@@ -1,4 +1,4 @@
--- convolution_hook.lua: classes that extend Conv1D, Conv2D or Conv3D with a convolution_op() of their own, as in Keras:
+-- convolution_hook.lua: classes that extend Conv1D, Conv2D or Conv3D with their own convolution_op(), as in Keras:
 --
 --   local Standardized = layers.Conv2D:extend "Standardized"
 --   function Standardized:convolution_op(inputs, kernel) return layers.Conv2D.convolution_op(self, inputs, standardized(kernel)) end

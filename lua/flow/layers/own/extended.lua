@@ -22,7 +22,7 @@ local ATTENTION = { _compute_attention = "attention_hook" }
 local HOOKS = { MultiHeadAttention = ATTENTION, CachedMultiHeadAttention = ATTENTION, Conv1D = CONVOLUTION, Conv2D = CONVOLUTION,
                 Conv3D = CONVOLUTION }
 
--- Whether its class has a call or a build of its own, in place of those of the library.
+-- Whether its class has its own call or build in place of the library's.
 local function look(layer, class, base)
   rawset(layer, "_extended", true)
   rawset(layer, "_own_call", class.call ~= base.call or nil)

@@ -95,7 +95,7 @@ local CALLS = {
   end,
 }
 
--- Back, it multiplies by the transposed table with the change, or by a table of its own, which does not change.
+-- Back, it multiplies by the transposed table with the change, or by its own table, which does not change.
 function CALLS.ReversibleEmbedding(layer, x, options)
   if not (options and options.reverse) then return CALLS.Embedding(layer, x) end
   local quantized = is_quantized(layer)      -- Keras leaves the change out then
@@ -193,8 +193,8 @@ function lora.begin_again(layer)
   for _, state in pairs(rawget(layer, "_low_rank") or {}) do set_zero(state) end
 end
 
--- Puts the factors, which stand at the end of a list of an attention's variables, that begin after position `from`, behind those of their
--- projection, as Keras has them.
+-- The variables of an attention begin after position `from` of a list, with the factors of LoRA at its end. Moves each factor after the
+-- variables of its projection, as in Keras.
 function lora.arrange(layer, list, from)
   if not rawget(layer, "_low_rank") then return list end
   local parts, order = {}, {}

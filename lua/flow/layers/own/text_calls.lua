@@ -40,10 +40,10 @@ local function shapes_of(value)
   return list
 end
 
--- A layer with weights of its own would be no part of the model that its call() makes.
+-- A layer with its own weights would not be a part of the model that its call() makes.
 local function check_weights(layer)
   if #layer._own == 0 then return end
-  errors.raise("%s is called on strings and has weights of its own, \"%s\" among them: a model holds the layers that it calls, not these. "
+  errors.raise("%s is called on strings and has its own weights, \"%s\" among them: a model holds the layers that it calls, not these. "
     .. "Call what takes strings before it, and the layer on what that gives, or keep the weights in layers inside of it",
     object.title(layer), layer._own[1].name)
 end

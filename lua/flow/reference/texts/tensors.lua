@@ -162,7 +162,7 @@ tensor:item: The number of a tensor with one element.
   print(flow.tensor(5):item())      --> 5
 tensor:totable: The elements as nested lists.
   print(flow.tensor({ { 1, 2 } }):totable()[1][2])      --> 2
-tensor:data: A pointer to the elements, borrowed. Floats that others wrote are read by item(): a NaN with a payload is no Lua number.
+tensor:data: A pointer to the elements, borrowed. Read floats that others wrote with item(): LuaJIT misreads a NaN with a payload.
   print(tonumber(flow.tensor({ 7, 8 }):data()[1]))      --> 8
 tensor:close: Releases the memory at once; the tensor cannot be used after it.
   flow.ones({ 10 }):close()
@@ -185,7 +185,7 @@ variable:assign_add: Adds to the value.
 variable:assign_sub: Subtracts from the value.
   local v = flow.Variable { 1, 2 }
   v:assign_sub { 1, 1 }
-flow.custom_gradient: f with gradients of its own: it returns its result, and a function that makes the arguments' of the result's.
+flow.custom_gradient: f with its own gradients: it returns its result, and a function that makes the arguments' of the result's.
   local clipped = flow.custom_gradient(function(x) return x * 1, function(upstream) return flow.clip(upstream, -1, 1) end end)
   local x, tape = flow.ones { 2 }, flow.GradientTape()
   tape:watch(x)

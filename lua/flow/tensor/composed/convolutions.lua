@@ -40,13 +40,13 @@ local function fill_window(a, p)
   end
 end
 
--- A volume with planes of zeros in front and behind.
+-- A volume with planes of zeros before and after it.
 local function with_zeros(x, before, after)
   return ops.pad(x, { { 0, 0 }, { before, after }, { 0, 0 }, { 0, 0 }, { 0, 0 } })
 end
 
--- A volume with its first plane repeated in front and its last one behind, which changes the largest value of no window that has that plane
--- in it, nor which of equal ones is the first.
+-- A volume with its first plane repeated before it and its last one after it. In a window that has that plane this changes neither the
+-- largest value nor which of equal ones is the first.
 local function with_edges(x, before, after)
   local n, list = tools.length(x, 2, "max_pool"), {}
   for i = 1, before do list[i] = tools.part(x, 2, 1, 1) end

@@ -1,5 +1,5 @@
 -- raw_op.lua: flow.raw_op: any op of the library by its name, as its record in core/ops/ops.def describes it, so that a new op can be used
--- from Lua without a function of its own.
+-- from Lua that has no function.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

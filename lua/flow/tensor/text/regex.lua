@@ -3,8 +3,8 @@
 --   literals, . [a-z] [^a-z] [[:punct:]], \d \D \w \W \s \S \b \B, \n \t \r \f \v \a \xHH \x{HHHH}, \ before punctuation
 --   x* x+ x? x{n} x{n,} x{n,m}, also lazy (x*?), x|y, (x), (?:x), (?P<name>x), (?i) (?s) at the start, ^ $ \A \z
 --
--- Texts are UTF-8; a byte that is none counts as a character. Of several matches at a place the first way to match counts, as in RE2 and
--- Perl. They are found by regex_machine.lua, whose work for one match is in proportion to the text. The work of all matches in a text is
+-- Texts are UTF-8; an invalid byte counts as a character. Of several matches at a place the first way to match counts, as in RE2 and
+-- Perl. regex_machine.lua finds them, with work for one match that is in proportion to the text. The work of all matches in a text is
 -- counted together: it is an error after MOST_STEPS.
 --
 --   local find = regex.compile("(a+)b")      local first, last, groups = find("xaab", 1)      groups[1] = { first, last }

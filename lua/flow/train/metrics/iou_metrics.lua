@@ -104,7 +104,7 @@ return function(metrics)
     given.sparse_y_true = false
   end)
 
-  -- Labels, from 0, or the position of the largest score along the axis. NaN is no class; as an integer it would be class 0.
+  -- Labels, from 0, or the position of the largest score along the axis. NaN is not a class; as an integer it would be class 0.
   local function labels_of(self, values, is_sparse)
     if not is_sparse then return ops.argmax(values, self.axis) - 1 end
     if not self._whole then return values:to "float32" end
