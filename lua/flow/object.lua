@@ -180,18 +180,9 @@ local function from_config(f)
   return function(_, config) return f(config) end
 end
 
--- A class: writing to it defines methods; see object.static, too. Instances are made by object.new(class). receiver: what messages call an
--- instance, by default as of the parent.
---
--- The fields of a class: name, parent (or false), methods, fields (functions of self), setters (functions of self and a value), settable
--- (names as keys), statics, metatable (of its instances). A metatable has the class and all its parents as keys, for the guards of methods.
---
--- A name is looked up in this order: the object's own table, _assignments, methods, fields, _missing, names that were set to nil.
-function object.class(name, parent, receiver)
-  local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
-  class.receiver = receiver or parent and parent.receiver or receiver_of(name)
-  signature.namespaces[class], object.classes[class] = name, true
-  class.metatable = {
+-- The metatable of a class's instances: object[key], which raises for an unknown name, and object[key] = value.
+local function instance_metatable(class)
+  return {
     class = class,
     __index = function(self, key)
       local assignments = rawget(self, "_assignments")
@@ -238,38 +229,56 @@ function object.class(name, parent, receiver)
     __call = function(self, ...) return self:_call(...) end,
     __tostring = function(self) return object.title(self) end,
   }
+end
+
+-- Class[key] = value: defines a method, or what a script's class puts in place of a field or a static of its parent.
+local function define(class, key, value)
+  local parent = class.parent
+  if key == "__call__" and parent and lookup(parent, "methods", "call") then key = "call" end      -- as Keras names it
+  if type(value) == "function" then
+    if key == "from_config" then
+      define_static(class, key, from_config(value))
+      return
+    end
+    if rawget(class, "is_open") and parent and type(key) == "string" and not key:find("^_")
+      and lookup(parent, "methods", key) == nil then
+      check_near(class.name, key, settable_names({}, parent))
+    end
+    if rawget(class, "is_open") and parent and lookup(parent, "fields", key) then      -- as a property in Python
+      class.fields[key] = value
+      return
+    end
+    local inherited = nil
+    if parent then inherited = lookup(parent, "methods", key) end
+    value = signature.in_class(class, key, value, inherited)
+    local wrap = wrap_of(parent, key)
+    if wrap then value = signature.rewrapped(value, wrap(value, class)) end
+    if key == "extend" then
+      value = checked_extend(value)
+      refuse_call(class)
+    end
+  end
+  class.methods[key] = value
+end
+
+-- A class: writing to it defines methods; see object.static, too. Instances are made by object.new(class). receiver: what messages call an
+-- instance, by default as of the parent.
+--
+-- The fields of a class: name, parent (or false), methods, fields (functions of self), setters (functions of self and a value), settable
+-- (names as keys), statics, metatable (of its instances). A metatable has the class and all its parents as keys, for the guards of methods.
+--
+-- A name is looked up in this order: the object's own table, _assignments, methods, fields, _missing, names that were set to nil.
+function object.class(name, parent, receiver)
+  local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
+  class.receiver = receiver or parent and parent.receiver or receiver_of(name)
+  signature.namespaces[class], object.classes[class] = name, true
+  class.metatable = instance_metatable(class)
   class.metatable[class] = true      -- the guards of methods look here for their class
   for key in pairs(parent and parent.metatable or {}) do
     if type(key) == "table" then class.metatable[key] = true end
   end
   return setmetatable(class, {
-    __newindex = function(_, key, value)
-      if key == "__call__" and parent and lookup(parent, "methods", "call") then key = "call" end      -- as Keras names it
-      if type(value) == "function" then
-        if key == "from_config" then
-          define_static(class, key, from_config(value))
-          return
-        end
-        if rawget(class, "is_open") and parent and type(key) == "string" and not key:find("^_")
-          and lookup(parent, "methods", key) == nil then
-          check_near(name, key, settable_names({}, parent))
-        end
-        if rawget(class, "is_open") and parent and lookup(parent, "fields", key) then      -- as a property in Python
-          class.fields[key] = value
-          return
-        end
-        local inherited = nil
-        if parent then inherited = lookup(parent, "methods", key) end
-        value = signature.in_class(class, key, value, inherited)
-        local wrap = wrap_of(parent, key)
-        if wrap then value = signature.rewrapped(value, wrap(value, class)) end
-        if key == "extend" then
-          value = checked_extend(value)
-          refuse_call(class)
-        end
-      end
-      class.methods[key] = value
-    end,
+    __newindex = define,
     __index = function(_, key)
       local found = lookup(class, "methods", key)
       if found == nil then found = bind(class, of_class(class, key)) end

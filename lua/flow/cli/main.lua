@@ -131,20 +131,39 @@ end
 -- Options with a value, written -eCODE or -e CODE.
 local takes_value = { e = "code", l = "a module", m = "a module" }
 
--- Options in their order, as lua and luajit take them; then a command, a script, the standard input or the prompt. Returns the exit
--- code: the first thing that fails ends the run, and -i asks for the prompt after all that went well.
-local function run(host, list)
-  io.stdout:setvbuf("line")
-  native.arm_interrupt = host.arm
-  host.watch(tonumber(native.cast("intptr_t", native.context)))
+-- What the options -m, -l and -e do with their value, which is at position i of the list. Each returns an exit code if the program is to
+-- end with it.
+local valued = {}
+function valued.m(host, value, list, i, prompt)
+  local code = run_module(host, value, rest(list, i + 1))
+  if code or not prompt then return code or 0 end
+  return interactive(host)
+end
+function valued.l(host, value)
+  if not (package.loaded[value] or package.preload[value] or package.searchpath(value, package.path)
+    or package.searchpath(value, package.cpath)) then
+    complain(not_found(value))
+    return 1
+  end
+  return call(host, function() _G[value] = require(value) end)
+end
+function valued.e(host, value, list)
+  _G.arg = list
+  local chunk, message = loadstring(value, "=(command line)")
+  if chunk then return call(host, chunk) end
+  complain(message)
+  return 1
+end
+
+-- Does what the options say, in their order, as lua and luajit take them. Returns the exit code if the program is to end with it, else nil,
+-- the position after the options, whether -i asks for the prompt, and whether an option ran something.
+local function run_options(host, list)
   local i, prompt, ran = 1, false, false
   while list[i] and list[i]:match("^%-.") do
     local option = list[i]
     local letter, value = option:match("^%-(%l)(.*)$")
-    if option == "--" then
-      i = i + 1
-      break
-    elseif option == "--help" or option == "-h" then
+    if option == "--" then return nil, i + 1, prompt, ran end
+    if option == "--help" or option == "-h" then
       print(require("flow.cli.usage").usage)
       return 0
     elseif option == "--version" or option == "-v" then
@@ -161,27 +180,7 @@ local function run(host, list)
         complain(("-%s needs %s"):format(letter, takes_value[letter]))
         return 1
       end
-      local code
-      if letter == "m" then
-        code = run_module(host, value, rest(list, i + 1))
-        if code or not prompt then return code or 0 end
-        return interactive(host)
-      elseif letter == "l" then
-        if not (package.loaded[value] or package.preload[value] or package.searchpath(value, package.path)
-          or package.searchpath(value, package.cpath)) then
-          complain(not_found(value))
-          return 1
-        end
-        code = call(host, function() _G[value] = require(value) end)
-      else
-        _G.arg = list
-        local chunk, message = loadstring(value, "=(command line)")
-        if not chunk then
-          complain(message)
-          return 1
-        end
-        code = call(host, chunk)
-      end
+      local code = valued[letter](host, value, list, i, prompt)
       if code then return code end
       ran = true
     else
@@ -190,9 +189,19 @@ local function run(host, list)
     end
     i = i + 1
   end
+  return nil, i, prompt, ran
+end
+
+-- Options, then a command, a script, the standard input or the prompt. Returns the exit code: the first thing that fails ends the run, and
+-- -i asks for the prompt after all that went well.
+local function run(host, list)
+  io.stdout:setvbuf("line")
+  native.arm_interrupt = host.arm
+  host.watch(tonumber(native.cast("intptr_t", native.context)))
+  local code, i, prompt, ran = run_options(host, list)
+  if code then return code end
 
   local script = list[i]
-  local code
   if script == nil then
     if not ran and not prompt and not host.isatty(0) then
       local chunk, message = loadstring(io.read("*a"), "=stdin")

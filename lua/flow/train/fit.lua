@@ -250,6 +250,22 @@ local function train_epoch(model, run, bar)
   return start + done, some_interrupted, interrupted
 end
 
+-- The validation after an epoch: adds its results to `logs` as val_NAME, unless an interrupt cut it short. bar: one that shows nothing.
+-- Returns whether it was interrupted, and whether on this worker.
+local function validate(model, run, test, list, bar, logs)
+  local interrupted, here, results
+  local function pass()
+    local preempted
+    here, results = test_pass(model, test, list, bar)
+    interrupted, preempted = workers.any(model, here, native.preempted())
+    if preempted then make_way(model, run) end
+  end
+  fit_position.hold_pass(run, run.recovery and run.recovery:hold(pass) or pass)
+  if interrupted then rawset(model, "stop_training", true) end
+  for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end
+  return interrupted, here
+end
+
 -- Makes everything that a run needs. Returns a function that runs its epochs and returns the History. recovers: of fit_recovery.lua, or
 -- nil.
 local function open_fit(model, data, validation, options, recovers)
@@ -295,16 +311,7 @@ local function open_fit(model, data, validation, options, recovers)
     local logs = {}
     for key, value in pairs(run.results) do logs[key] = value end
     if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
-      local results
-      local function validate()
-        local preempted
-        here, results = test_pass(model, test, list, silent)
-        interrupted, preempted = workers.any(model, here, native.preempted())
-        if preempted then make_way(model, run) end
-      end
-      fit_position.hold_pass(run, run.recovery and run.recovery:hold(validate) or validate)
-      if interrupted then rawset(model, "stop_training", true) end
-      for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- none of a part
+      interrupted, here = validate(model, run, test, list, silent, logs)
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
