@@ -145,7 +145,7 @@ BODY void weigh_area(resize_axis *s, int i)
   for (int k = low; k <= high; k++) w[k - low] = (fmin((double)(k + 1), to) - fmax((double)k, from)) / (to - from);
 }
 
-/* A kernel, stretched, over the pixels within its reach, divided by the sum of its weights. A sum of almost 0 is left as it is. */
+/* A kernel, stretched, over the pixels within its reach, divided by the sum of its weights. A sum of almost 0 is left unchanged. */
 BODY void weigh_by_kernel(resize_axis *s, int i, int interpolation, double stretch)
 {
   double inverse = rounded_product(1, 1 / rounded_product(1, (double)s->out / s->in)), at = rounded_product(i + 0.5, inverse), total = 0;

@@ -87,7 +87,7 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
   return status;
 }
 
-/* The sentence of an op about shapes that do not fit, replaced by one that names the variable. Other failures stay as they are. */
+/* The sentence of an op about shapes that do not fit, replaced by one that names the variable. Other failures stay unchanged. */
 static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)
 {
   if (status != FLOW_INVALID_ARGUMENT) return status;

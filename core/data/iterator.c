@@ -144,7 +144,7 @@ flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flo
 }
 
 /* In a forked child. The parent's threads may have been at work on cursors and gates: what they were about to change cannot be freed, and
- * the locks that they held are held for ever. So that memory stays as it is. */
+ * the locks that they held are held for ever. So that memory stays unchanged. */
 static void abandon_cursors(flow_iterator *iterator)
 {
   iterator->pump = NULL;
@@ -187,7 +187,7 @@ void flow_iterator_close(flow_iterator *iterator)
 
 /* ---- elements ---------------------------------------------------------------------------------------------------------------- */
 
-/* Adds the elements to the list of those that failed. Without memory the list stays as it is. */
+/* Adds the elements to the list of those that failed. Without memory the list stays unchanged. */
 static flow_status note_failed(flow_iterator *iterator, int64_t first, int64_t count)
 {
   flow_failed_elements *last = iterator->failed_count ? &iterator->failed[iterator->failed_count - 1] : NULL;

@@ -2,7 +2,7 @@
  * threads of their own, not the compute team's: they wait for files and for room, and run plans alone.
  *
  * Rules of hosts, as in base/team.h: threads start at the first element, block signals, and are joined when their stage closes.
- * In a forked child they do not exist: a pass that has threads then fails with a message. Closing it there leaves its cursors as they are,
+ * In a forked child they do not exist: a pass that has threads then fails with a message. Closing it there leaves its cursors unchanged,
  * with their memory: a thread of the parent may have held their locks, or changed them, at that moment. So gates need not know of forks. */
 #ifndef FLOW_DATA_THREADS_H
 #define FLOW_DATA_THREADS_H

@@ -139,7 +139,7 @@ static uint64_t *key_of(int op, flow_attributes *attributes)
   return flow_op(op)->flags & FLOW_OP_RANDOM && op != FLOW_OP_global_rows && op != FLOW_OP_row_share ? &attributes->random.stream : NULL;
 }
 
-/* The key is mixed with the loop's stream and the row, counted from 1; ops that draw nothing are left as they are. */
+/* The key is mixed with the loop's stream and the row, counted from 1; ops that draw nothing are left unchanged. */
 void flow_loop_key(int op, flow_attributes *attributes, uint64_t stream, int64_t row)
 {
   uint64_t *key = key_of(op, attributes);

@@ -69,7 +69,7 @@ static void read_pixel(const unsigned char *from, int channels, unsigned char *r
   rgba[3] = channels == 2 || channels == 4 ? from[channels - 1] : 255;
 }
 
-/* channels: 1, 3 or 4. Grey pixels stay as they are; colours become grey by weights. */
+/* channels: 1, 3 or 4. Grey pixels stay unchanged; colours become grey by weights. */
 static void write_pixel(const unsigned char *rgba, unsigned char *to, int from_channels, int channels)
 {
   if (channels >= 3) {

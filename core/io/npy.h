@@ -20,7 +20,7 @@ typedef struct flow_npy {
   flow_tensor *packed;                 /* owned */
 } flow_npy;
 
-/* FLOW_UNSUPPORTED for a dtype that NumPy has not; path is named in messages. close also after a failure. */
+/* FLOW_UNSUPPORTED for a dtype that NumPy lacks; path is named in messages. close also after a failure. */
 flow_status flow_npy_open(const flow_tensor *tensor, const char *path, flow_npy *npy);
 flow_status flow_npy_write(const flow_npy *npy, flow_sink *sink);
 void        flow_npy_close(flow_npy *npy);

@@ -58,7 +58,7 @@ static int whole(const flow_json *value, uint64_t *out)
   return 1;
 }
 
-/* Dtypes that the format has and the library has not, such as F8_E4M3, are FLOW_UNSUPPORTED: the file is sound. */
+/* Dtypes that the format has and the library lacks, such as F8_E4M3, are FLOW_UNSUPPORTED: the file is sound. */
 static flow_status read_dtype(const flow_tensor_file *file, const flow_json *tensor, int *dtype)
 {
   const char *name = flow_json_text(flow_json_member(tensor, "dtype"));

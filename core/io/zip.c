@@ -64,7 +64,7 @@ flow_status flow_zip_check_name(const char *name)
 /* ---- the central directory ---------------------------------------------------------------------------------------------------- */
 
 /* Archives beyond 4 GB keep the real numbers in a second end record, which a locator in front of the first points to. No
- * locator in front: *directory and *end stay as they are. Else *end becomes the place of the zip64 record, up to which
+ * locator in front: *directory and *end stay unchanged. Else *end becomes the place of the zip64 record, up to which
  * the directory must reach. */
 static flow_status read_end64(flow_zip *zip, uint64_t *end, zip_directory *directory)
 {

@@ -33,7 +33,7 @@ flow_tensor *flow_quantization_convolve(flow_expression *e, const flow_layer *la
 /* x {..., features} . kernel {features, units}, in the dtype of x; borrowed. training: in floats of the same values, with the gradient of
  * the product with the kernel, as if x were not rounded. */
 flow_tensor *flow_quantization_multiply(flow_expression *e, const flow_layer *layer, flow_tensor *x, flow_tensor *kernel, int training);
-/* The rows of x as bytes with a range for each row would give them, in the dtype of x; borrowed. What bytes gave stays as it is. */
+/* The rows of x as bytes with a range for each row would give them, in the dtype of x; borrowed. What bytes gave stays unchanged. */
 flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x);
 
 #endif

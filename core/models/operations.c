@@ -163,7 +163,7 @@ flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json 
 #define X (call->operands[0])
 #define NUMBER(value) flow_operation_scalar(call, x, value)
 
-/* Up to three operands; those that the call has not are NULL, which flow_express takes for absent. */
+/* Up to three operands; those that the call lacks are NULL, which flow_express takes for absent. */
 static flow_tensor *by_op(flow_operation_call *call)
 {
   return flow_express(E, call->operation->op, X, call->count > 1 ? call->operands[1] : NULL, call->count > 2 ? call->operands[2] : NULL,
@@ -365,7 +365,7 @@ int flow_operation_row(int index, char *text, int size)
                   plain[index].operands, plain[index].run == reduce ? "reduction" : "plain");
 }
 
-/* By the module, since classes of layers and of operations may have one name. Those of flowlua.ops, which Keras has not, need Lua
+/* By the module, since classes of layers and of operations may have one name. Those of flowlua.ops, which Keras lacks, need Lua
  * (lua/flow/saving/own_operations.lua). */
 int flow_operation_is(const char *module)
 {

@@ -35,7 +35,7 @@ static flow_onnx_layout layout_of_result(const flow_node *node, flow_onnx_layout
   return node->attributes.reduce.keepdims ? layout : FLOW_CHANNELS_LAST;
 }
 
-/* Since version 18 the axes are an input. Without one, ONNX would reduce all axes: noop_with_empty_axes keeps a scalar as it is. */
+/* Since version 18 the axes are an input. Without one, ONNX would reduce all axes: noop_with_empty_axes keeps a scalar unchanged. */
 static void write_reduction(flow_onnx *x, const flow_node *node, const char *type, const char *input, const int64_t *axes, int count,
                             const char *result)
 {

@@ -173,7 +173,7 @@ FLOW_ONNX_RULE(resize)
 
 /* ---- normalization ----------------------------------------------------------------------------------------------------------- */
 
-/* Step by step, as ONNX' LayerNormalization wants a scale, and the last axes in their order, which channels first have not. Keeping the
+/* Step by step, as ONNX' LayerNormalization wants a scale, and the last axes in their order, which channels first lack. Keeping the
  * reduced axes is the default of ReduceMean. */
 FLOW_ONNX_RULE(normalize)
 {

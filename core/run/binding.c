@@ -153,7 +153,7 @@ void flow_bind_run(const flow_instance *instance, flow_member *member)
 
 /* ---- for a chunk of rows -------------------------------------------------------------------------------------------------------- */
 
-/* Strides stay as they are: they follow from the dimensions after the first. */
+/* Strides stay unchanged: they follow from the dimensions after the first. */
 void flow_bind_chunk(const flow_instance *instance, flow_member *member, char *local, int e, int64_t slot, int64_t first, int64_t count)
 {
   const flow_entry *entry = &instance->entries[e];

@@ -160,7 +160,7 @@ void flow_convert_from_int64(int dtype, const int64_t *from, void *to, int64_t s
   for (int64_t i = 0; i < n; i++) ((type *)to)[i * to_step] = ((const type *)from)[i * from_step];          \
   return;
 
-/* Of one dtype: only the size counts. As unsigned integers, so that the bits of NaNs stay as they are. */
+/* Of one dtype: only the size counts. As unsigned integers, so that the bits of NaNs stay unchanged. */
 static void move_elements(int size, const void *from, int64_t from_step, void *to, int64_t to_step, int64_t n)
 {
   if (from_step == 1 && to_step == 1) {

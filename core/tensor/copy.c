@@ -267,7 +267,7 @@ static void gather_member(flow_region *region, int member, int members, void *ar
  *
  * order NULL: the rows follow each other, and source and target may overlap. With an order they must not: another member
  * may have written a row before it is read. first and count are doubles since Lua's numbers are; count may be less than
- * the rows of the target, of which the others stay as they are. The order may have any stride. */
+ * the rows of the target, of which the others stay unchanged. The order may have any stride. */
 flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into)
 {
   FLOW_TRY(flow_check_on_host("the source of rows", source));

@@ -35,7 +35,7 @@ flow_status flow_optimizer_unscale(flow_context *context, flow_tensor *divisor, 
   return status;
 }
 
-/* Elements [begin, end) of a flat gradient g: g limit / max(|g|, limit). As tf.clip_by_norm: a norm of 0 leaves the gradient as it is,
+/* Elements [begin, end) of a flat gradient g: g limit / max(|g|, limit). As tf.clip_by_norm: a norm of 0 leaves the gradient unchanged,
  * and no comparison is needed. */
 static flow_status clip_part(flow_context *context, flow_tensor *flat, int64_t begin, int64_t end, double limit, flow_tensor **out)
 {

@@ -341,7 +341,7 @@ static flow_status apply_formulas(pending *all)
   return finish(all);
 }
 
-/* Only what is given is checked: a variable without a gradient is left as it is, but one of them must have one. */
+/* Only what is given is checked: a variable without a gradient is left unchanged, but one of them must have one. */
 static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients, flow_variable *const *variables,
                          int count)
 {
@@ -467,7 +467,7 @@ flow_status flow_update_end_elsewhere(flow_update *update)
 
 /* ---- all at once ------------------------------------------------------------------------------------------------------------ */
 
-/* variables[i] gets gradients[i]; a NULL among the gradients leaves its variable as it is. Both are borrowed. */
+/* variables[i] gets gradients[i]; a NULL among the gradients leaves its variable unchanged. Both are borrowed. */
 flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
                                  flow_variable *const *variables, int count)
 {

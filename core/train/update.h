@@ -21,7 +21,7 @@ struct flow_update {
   flow_loss_scale *scale;
   flow_tensor     *one, *rate, *divisor, *number, *scalars[FLOW_MAX_SCALARS];
   flow_tensor     *done;                              /* the number of updates before, int64; NULL: the variable's */
-  flow_tensor     *guard;                             /* where it is 0 weights and slots stay as they are; NULL: they change */
+  flow_tensor     *guard;                             /* where it is 0 weights and slots stay unchanged; NULL: they change */
   flow_scale_step  step;                              /* where its guard is 0 nothing changes but the scale */
   /* runs with gradients, runs without, variables of the call */
   int              count, idle_count, variable_count;

@@ -16,7 +16,7 @@ enum { BLOCK_BYTES = 8192, SHORTS = BLOCK_BYTES / sizeof(float), LINE = 64 };
 ADD(float)
 ADD(double)
 
-/* At most SHORTS elements, from element `first` on. The sum begins at -0, which leaves every number as it is, -0 too; +0 would make +0
+/* At most SHORTS elements, from element `first` on. The sum begins at -0, which leaves every number unchanged, -0 too; +0 would make +0
  * of it. */
 static void sum_shorts(int dtype, uint16_t *to, const void *const *parts, int ranks, int64_t first, int64_t count)
 {

@@ -66,7 +66,7 @@ model:fit(dataset_train, {
 })
 model:load_weights(options.path)
 
--- The mean distance in degrees, and that of saying that it stays as it is.
+-- The mean distance in degrees, and that of saying that it stays unchanged.
 local degrees = data[{ { 1, train_split }, 1 }]:std():item()
 local lost, stays, count = 0, 0, 0
 for x, y in dataset_val:iter() do

@@ -110,7 +110,7 @@ model:save(path)
 local few, few_kinds = sentences(options.labelled)
 local test, test_kinds = sentences(500)
 
--- The accuracy of a classifier on an encoder, which stays as it is.
+-- The accuracy of a classifier on an encoder, which stays unchanged.
 local function accuracy_with(encoder)
   encoder.trainable = false
   local input = flow.Input({ LENGTH }, { dtype = "int64" })

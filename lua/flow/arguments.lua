@@ -176,8 +176,8 @@ local function add_numbers(what, list, depth, values, dims)
   return values, dims
 end
 
--- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. Anything else stays as it is.
--- what, name: the call and its option, for messages. depth: of a list in a list. Fractions and NaN stay as they are: the library refuses
+-- Axes as the library counts them, from 0: a number or a list of them, which count from 1 in Lua. Anything else stays unchanged.
+-- what, name: the call and its option, for messages. depth: of a list in a list. Fractions and NaN stay unchanged: the library refuses
 -- them.
 function arguments.zero_based(what, name, value, depth)
   if type(value) == "table" then

@@ -55,7 +55,7 @@ local function convert(key, text, default)
   return text
 end
 
--- Parses `arguments` (default: the global arg) against the table of defaults, which stays as it is. Returns a new table: each default's
+-- Parses `arguments` (default: the global arg) against the table of defaults, which stays unchanged. Returns a new table: each default's
 -- name with its value, and the arguments that are not options as a list. Raises args.Exit for --help, and errors for what is unknown or
 -- unreadable.
 function args.parse(defaults, arguments)

@@ -158,7 +158,7 @@ function devices.set_logical(what, kind, count)
   logical = count
 end
 
--- From now on the number of devices stays as it is: a strategy of this name was made.
+-- From now on the number of devices is fixed: a strategy of this name was made.
 function devices.used(by)
   used_by = used_by or by
 end

@@ -234,7 +234,7 @@ end
 -- the processor's caches when they are used again, so there is little while collections take little of the time.
 local LEAST_SLACK, MOST_SLACK = 16 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
 local os = rawget(_G, "os")
-local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays as it is
+local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays unchanged
 local slack, last_collection = LEAST_SLACK, clock()
 local limit = slack
 

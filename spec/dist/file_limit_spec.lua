@@ -46,7 +46,7 @@ describe("a file that may not become larger", function()
     assert.equal("oldkept.keras ", contents(folder))
   end)
 
-  it("is one in luajit, whose other threads and signals stay as they are", function()
+  it("is one in luajit, whose other threads and signals stay unchanged", function()
     if os.getenv "FLOW_SANITIZED" then return pending("plain luajit cannot load a build with sanitizers") end
     local folder = make_folder()
     local output, code = support.run(("ulimit -f 64; FLOW_THREADS=2 timeout -k 5 60 luajit %s %s"):format(

@@ -62,7 +62,7 @@ static int count_descriptors(void)
   return count;
 }
 
-/* Descriptors, mappings and memory stay as they are after the first group, which starts the engine. */
+/* Descriptors, mappings and memory stay unchanged after the first group, which starts the engine. */
 static int run_leaks(const setting *self)
 {
   enum { GROUPS = 60 };

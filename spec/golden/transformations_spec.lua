@@ -80,7 +80,7 @@ describe("pictures by name", function()
     assert.is_true(moved > 0)
   end)
 
-  it("stay as they are without training", function()
+  it("stay unchanged without training", function()
     local layer, x = flow.layers.RandomFlip(), pictures()
     assert.is_nil(layer:get_random_transformation(x, { training = false }))
     local result = layer({ images = x, segmentation_masks = x }, { training = false })

@@ -21,7 +21,7 @@ local function pool(machine, replicas, accelerator)
   return ("- machine_spec: {machine_type: %s%s}\n  replica_count: %d\n  container_spec: {image_uri: i}\n"):format(machine, with, replicas)
 end
 
--- A configuration, flags, and what is said; nothing: the job is accepted as it is. The script is train.lua, if none is named.
+-- A configuration, flags, and what is said; nothing: the job is accepted unchanged. The script is train.lua, if none is named.
 cases.list = {
   { M },
   { W },

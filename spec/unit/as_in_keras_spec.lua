@@ -114,7 +114,7 @@ describe("classes that extend", function()
 end)
 
 describe("calls on other values of variables", function()
-  it("leave the variables as they are", function()
+  it("leave the variables unchanged", function()
     local dense = layers.Dense(2, { activity_regularizer = "l2" })
     dense:build { -1, 3 }
     local before = dense:get_weights()

@@ -98,7 +98,7 @@ describe("layers that change pictures by chance", function()
 
   it("spread values evenly, as Keras does", function()
     local x = flow.tensor { { { 10, 20, 30 }, { 30, 250, 30 } }, { { 0, 20, 31 }, { 90, 250, 30 } } }
-    x = flow.stack({ x, flow.full_like(x, 200) }, -1)      -- a channel of one value stays as it is
+    x = flow.stack({ x, flow.full_like(x, 200) }, -1)      -- a channel of one value stays unchanged
     local y = layers.Equalization()(x)
     assert.same({ { { 23, 70, 162 }, { 162, 255, 162 } }, { { 0, 70, 185 }, { 209, 255, 162 } } }, y[{ {}, {}, {}, 1 }]:totable())
     assert.equal(0, (y[{ {}, {}, {}, 2 }] - 200):abs():max():item())

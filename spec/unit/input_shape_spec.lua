@@ -21,6 +21,6 @@ describe("input_shape", function()
     assert.equal("(None, 6)", tostring(flow.Sequential({ made.Bidirectional }).output_shape))
     local options = { input_shape = { 4 }, name = "twice" }
     assert.equal("twice", layers.Lambda(function(x) return x * 2 end, options).name)
-    assert.same({ 4 }, options.input_shape)      -- the caller's table stays as it is
+    assert.same({ 4 }, options.input_shape)      -- the caller's table stays unchanged
   end)
 end)

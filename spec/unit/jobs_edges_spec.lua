@@ -97,7 +97,7 @@ describe("a job's files", function()
     end
   end)
 
-  it("keep numbers and keys as they are", function()
+  it("keep numbers and keys unchanged", function()
     assert.equal("a: 1234567890123456\nb: 0.1\nc: 0.30000000000000004\n",
       writer.encode { a = 1234567890123456, b = 0.1, c = 0.1 + 0.2 })
     assert.same({ ["2"] = "b", ["10"] = 1234567890123456 },

@@ -42,7 +42,7 @@ describe("mixed_precision", function()
     assert.equal("float32", own(inside(flow.ones { 1, 3 })).dtype)
   end)
 
-  it("leaves integers and float64 as they are", function()
+  it("leaves integers and float64 unchanged", function()
     mixed_precision.set_global_policy("mixed_bfloat16")
     assert.equal("bfloat16", layers.Embedding(5, 3)(flow.tensor({ { 1, 4 } }, { dtype = "int32" })).dtype)
     assert.equal("float64", layers.Flatten()(flow.zeros({ 2, 2 }, { dtype = "float64" })).dtype)

@@ -69,7 +69,7 @@ describe("flow.plot", function()
     assert.truthy(message_of(flow.plot.lines, { 1, 2 }, { height = math.huge }):find("height is a number from 3 to 1000", 1, true))
   end)
 
-  it("takes a history by its lists, names as a list, and leaves options as they are", function()
+  it("takes a history by its lists, names as a list, and leaves options unchanged", function()
     local options = { title = "loss", metrics = { "loss" } }
     flow.plot.history({ history = { loss = { 2, 1 } } }, path "h.svg", options)
     assert.same({ title = "loss", metrics = { "loss" } }, options)

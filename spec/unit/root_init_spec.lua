@@ -29,7 +29,7 @@ describe("the init of a class of the library", function()
       if kind == "Layer" or kind == "Model" or kind == "Metric" or kind == "Loss" then assert.equal("inner", more.name) end
     end)
 
-    it(kind .. " leaves classes without init as they are: options become fields", function()
+    it(kind .. " leaves classes without init unchanged: options become fields", function()
       local Own = root:extend("Plain" .. kind)
       if kind ~= "Model" then assert.equal(7, Own({ size = 7 }).size) end
     end)

@@ -217,7 +217,7 @@ describe("an op", function()
     for f, expected in pairs(messages) do assert.equal(expected, message_of(f)) end
   end)
 
-  it("does not take values by number in the options for its list, which stays as it is", function()
+  it("does not take values by number in the options for its list, which stays unchanged", function()
     local list = { x, x }
     assert.equal("flow.concat: values is given twice, as an argument and in the table of options",
       message_of(function() flow.concat(list, { flow.zeros { 1, 2 }, axis = 1 }) end))

@@ -223,7 +223,7 @@ describe("a tensor", function()
 end)
 
 describe("flow.frombuffer", function()
-  it("takes the bytes of a string, from an offset on, and leaves the string as it is", function()
+  it("takes the bytes of a string, from an offset on, and leaves the string unchanged", function()
     local body = "abc\0\0\128\63\0\0\0\64"      -- the float32 numbers 1 and 2 after three bytes
     local t = flow.frombuffer(body, { 2 }, "float32", 3)
     assert.same({ 1, 2 }, t:totable())
@@ -242,7 +242,7 @@ describe("flow.frombuffer", function()
     assert.truthy(message_of(function() flow.frombuffer(array, { 1 }, "int32", 2) end):find("begin at a multiple of 4 bytes"))
   end)
 
-  it("leaves a collector that the host stopped as it is", function()
+  it("does not start a collector that the host stopped", function()
     local native = require "flow.ffi"
     collectgarbage("stop")
     native.collect()

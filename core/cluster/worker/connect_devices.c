@@ -95,7 +95,7 @@ static flow_status look_for_shared(const flow_device_group *group, flow_worker *
   return status;
 }
 
-/* The first failure of any of them. why: the reason of the first worker that has one, with its name; left as it is if none has. */
+/* The first failure of any of them. why: the reason of the first worker that has one, with its name; left unchanged if none has. */
 static flow_status compare(flow_worker *worker, const char *reason, char *why, int size)
 {
   void *block;

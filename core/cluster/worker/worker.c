@@ -428,7 +428,7 @@ flow_status flow_worker_check_own(const flow_worker *worker)
 }
 
 /* Without a goodbye the others see a lost task. The order: first nobody waits any more, then the transport ends, then the control plane.
- * In a forked child all of it is the parent's and stays as it is, its memory too: threads of the parent were at work on it. */
+ * In a forked child all of it is the parent's and stays unchanged, its memory too: threads of the parent were at work on it. */
 void flow_worker_close(flow_worker *worker)
 {
   if (!worker || flow_worker_is_parents(worker)) return;

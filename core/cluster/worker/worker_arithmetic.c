@@ -3,7 +3,7 @@
  * kernels: the weights of workers with AVX2 and with AVX-512 would drift apart, as the updates of Muon and Adafactor do.
  *
  * So all take the widest instruction set that all have, before they make anything together. A worker that has trained in an earlier
- * generation has laid out its plans, and stays as it is: one that comes later does as the others if it can, else the first worker warns,
+ * generation has laid out its plans, and stays unchanged: one that comes later does as the others if it can, else the first worker warns,
  * and gradients travel as sums. */
 #include <stdio.h>
 #include <string.h>

@@ -177,7 +177,7 @@ static flow_status check(int height, int width, int channels, int fit, int class
   return FLOW_OK;
 }
 
-/* fit: FLOW_STRETCH, FLOW_CROP or FLOW_PAD. classes 0: labels stay as they are. All of it is part of the identity, so that a position is
+/* fit: FLOW_STRETCH, FLOW_CROP or FLOW_PAD. classes 0: labels stay unchanged. All of it is part of the identity, so that a position is
  * refused after another size was chosen. */
 flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                      int skip_broken, flow_function **out)

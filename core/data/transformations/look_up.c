@@ -1,5 +1,5 @@
 /* look_up.c: element functions that make a further component of others: numbers of strings (core/text/lookup.h), and crossings of
- * several components. The others stay as they are. A component's form says whether it is text (TEXT) and whether its strings or numbers
+ * several components. The others stay unchanged. A component's form says whether it is text (TEXT) and whether its strings or numbers
  * get a last axis of size 1 (COLUMN), as Keras' preprocessing layers have it. */
 #include "data/function.h"
 #include "base/need.h"

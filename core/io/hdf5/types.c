@@ -36,7 +36,7 @@ int flow_hdf5_datatype(int dtype, unsigned char to[FLOW_HDF5_TYPE_BYTES])
 /* Versions 1 to 3 of a datatype differ only in how names are padded. */
 static int is_version(const unsigned char *type, int most) { return type[0] >> 4 >= 1 && type[0] >> 4 <= most; }
 
-/* The dtype of a datatype message of a file, FLOW_HDF5_OTHER for all that the table has not. `bytes` may be more than the message: padding
+/* The dtype of a datatype message of a file, FLOW_HDF5_OTHER for all that the table lacks. `bytes` may be more than the message: padding
  * follows it. */
 int flow_hdf5_dtype(const unsigned char *type, uint64_t bytes)
 {

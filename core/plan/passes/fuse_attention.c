@@ -7,7 +7,7 @@
  *   dv = matmul(w^T, g); ds = softmax_gradient(matmul(g, v^T), w), which where(mask, ds, 0) may follow;
  *   dq = matmul(ds, k); dk = matmul(ds^T, q)                 ->  dv, dq, dk = attention_gradient(g, q, k, v [, mask, a])
  *
- * if nothing else reads scores, weights or their gradients. Small matrices stay as they are: they are in the cache from one op to the next,
+ * if nothing else reads scores, weights or their gradients. Small matrices are not fused: they are in the cache from one op to the next,
  * which go on with the rows that the ops before them have made. Runs when a plan for the CPU is made, after gradients were taken and
  * transposes were folded into the products. */
 #include "ops/matrix_product.h"

@@ -7,7 +7,7 @@
  *   pack(dv, dw, ..) of dv and dw of convolution_gradient
  *     ->  dv, dw = transpose_filters(dv', dw', back); pack(dv, dw, ..)
  *
- * Otherwise each of those convolutions does it for itself, forward and backward. Variables stay as they are; so do kernels that are
+ * Otherwise each of those convolutions does it for itself, forward and backward. Variables stay unchanged; so do kernels that are
  * something else, or that the device wants as they are, and gradients that something else reads. Gradients are transposed by one node for
  * each pack, since replicas sum one pack while they make the next. Runs when a plan is made, before other casts of variables are joined. */
 #include "graph/graph.h"

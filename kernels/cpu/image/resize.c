@@ -54,7 +54,7 @@ static size_t scratch_bytes(const flow_call *call)
 
 /* ---- float32: whole rows, then runs of pixels, vectorised over channels ---------------------------------------------------------- */
 
-/* The first `lanes` floats; lanes beyond are 0 or stay as they are. */
+/* The first `lanes` floats; lanes beyond are 0 or stay unchanged. */
 ALWAYS_INLINE vf load(const float *p, int lanes) { return lanes == VL ? vf_load(p) : vf_load_part(p, lanes); }
 
 ALWAYS_INLINE void store(float *p, vf v, int lanes)

@@ -66,7 +66,7 @@ ALWAYS_INLINE __m512i across(const float *row, int64_t ld, __mmask16 even, __mma
 
 ALWAYS_INLINE void store(pair *to, __m512i pairs) { _mm512_storeu_si512(to, pairs); }
 
-/* B {k, n} as it is: panel[pair][PANEL], each element two neighbours along k of one column. Columns and steps that B has not are zeros. */
+/* B {k, n} as it is: panel[pair][PANEL], each element two neighbours along k of one column. Columns and steps beyond B are zeros. */
 void bfloat16_pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, pair *panel)
 {
   const __mmask16 first = lanes(columns), second = lanes(columns - VL);

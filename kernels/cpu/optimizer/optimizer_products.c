@@ -297,7 +297,7 @@ static void run_update(const flow_call *call, const update *u, int64_t part)
   }
 }
 
-/* A guard of 0 leaves everything as it is, in both phases. */
+/* A guard of 0 leaves everything unchanged, in both phases. */
 flow_status products_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   if (!is_let_through(call)) return FLOW_OK;

@@ -37,7 +37,7 @@ static int all_float32(const flow_call *call)
 static int supports_vector(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products == 0; }
 static int supports_products(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products > 0; }
 
-/* A guard of 0 leaves parameters and slots as they are. */
+/* A guard of 0 leaves parameters and slots unchanged. */
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;

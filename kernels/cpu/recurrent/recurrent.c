@@ -3,7 +3,7 @@
  *   lstm        i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of x + h . w;  c = f c + i g;  h = o tanh(c)    (Hochreiter, Schmidhuber 1997)
  *   gru         z, r = sigmoid of x + h . w + b;  k = tanh(x + r (h . w + b)), or tanh(x + (r h) . w);  h = z h + (1 - z) k
  *               (Cho et al. 2014)
- * A step whose mask is 0 leaves h and c as they are. Variants: blocks (float32, recurrent.h), bfloat16 (the same with rounded products),
+ * A step whose mask is 0 leaves h and c unchanged. Variants: blocks (float32, recurrent.h), bfloat16 (the same with rounded products),
  * plain (recurrent_plain.c). */
 #include "cpu/elementwise/fetch.h"
 #include "cpu/recurrent/recurrent.h"

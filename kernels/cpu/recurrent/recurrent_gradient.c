@@ -35,7 +35,7 @@ static void give(const block *b, const flow_operand *output, int64_t t)
 
 /* ---- cells: one step back; h becomes what flows to the state before it ----------------------------------------- */
 
-/* h = tanh(...): its derivative is 1 - h^2. Steps that the mask keeps pass dh on as it is. dh, which has been used up, is cleared; the
+/* h = tanh(...): its derivative is 1 - h^2. Steps that the mask keeps pass dh on unchanged. dh, which has been used up, is cleared; the
  * product with the transposed weights then adds what flows to the state before. */
 static void simple_rnn_back(const flow_call *call, const block *b, int64_t s)
 {

@@ -239,7 +239,7 @@ function Checkpoint:_apply(file)
 end
 
 -- Gives all workers what the objects of the one hold that speaks, the chief's mostly. All have equal objects and call this at once.
--- Variables that only the others have stay as they are. Returns those that only this one lacks.
+-- Variables that only the others have stay unchanged. Returns those that only this one lacks.
 function Checkpoint:_share(worker)
   local speaks = worker.rank == worker.speaker
   local parts, lacking = graph_of(self), {}

@@ -28,7 +28,7 @@ function Printed.__tostring(self) return text_of(self, 1) end
 Printed.__index = require "flow.classes.from_end"
 function Printed.__concat(a, b) return tostring(a) .. tostring(b) end
 
--- Marks a table, which is returned; tables in it print inside of it. One that has a metatable stays as it is.
+-- Marks a table, which is returned; tables in it print inside of it. One that has a metatable stays unchanged.
 local function printed(value)
   if type(value) == "table" and debug.getmetatable(value) == nil then setmetatable(value, Printed) end
   return value

@@ -25,7 +25,7 @@ local function is_exit(failure)
   return args ~= nil and getmetatable(failure) == args.Exit
 end
 
--- What to write for a global that other languages' scripts have, and this one has not; "" if nothing is known of it.
+-- What to write for a global that scripts of other languages have, and that does not exist here; "" if nothing is known of it.
 local function hint(message)
   local name = message:match "^[^\n]-: attempt to %a+ global '([%w_]+)' %(a nil value%)$"
   local known = name and require("flow.cli.missing_globals")[name]

@@ -46,7 +46,7 @@ function values.has_per_replica(value)
   return false
 end
 
--- The opposite of select: list[i] is what replica i gave, for `count` replicas. What is the same everywhere stays as it is.
+-- The opposite of select: list[i] is what replica i gave, for `count` replicas. What is the same everywhere stays unchanged.
 function values.regroup(list, count)
   local first, same, plain = list[1], true, true
   for i = 1, count do

@@ -94,7 +94,7 @@ return {
     case = "flow.switch(index, functions)", switch_case = "flow.switch(index, functions)", bitcast = "flow.view(x, dtype)",
     scatter_nd = "flow.scatter(positions, values, shape), where positions count from 1", tensor_scatter_nd_add = SCATTER,
     tensor_scatter_nd_sub = SCATTER, tensor_scatter_nd_update = SCATTER, tensor_scatter_nd_max = SCATTER, tensor_scatter_nd_min = SCATTER,
-    strided_slice = "x[{ {from, to, step}, ... }]", parallel_stack = "flow.stack(list)", identity_n = "a list is handed on as it is",
+    strided_slice = "x[{ {from, to, step}, ... }]", parallel_stack = "flow.stack(list)", identity_n = "a list is handed on unchanged",
     broadcast_static_shape = "the shape of a + b", broadcast_dynamic_shape = "the shape of a + b", shape_n = "x.shape of each",
     executing_eagerly = EAGER, inside_function = EAGER,
     init_scope = EAGER, gradients = "tape:record(f), then tape:gradient(y, variables)",

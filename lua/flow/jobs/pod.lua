@@ -87,7 +87,7 @@ local function resources_of(job, role)
   return { requests = next(requests) and requests or nil, limits = limits }
 end
 
--- Kubernetes replaces $(NAME); this keeps a text as it is.
+-- Kubernetes replaces $(NAME); this keeps a text unchanged.
 local function literal(text) return (text:gsub("%$%(", "$$(")) end
 
 local function literals(list)

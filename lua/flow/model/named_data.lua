@@ -66,7 +66,7 @@ function named.result_list(model, value)
 end
 
 -- A list of tensors, and of lists of them at any depth, as one list, and its form: the same lists with positions in the place of tensors.
--- Another value stays as it is, and has no form.
+-- Another value stays unchanged, and has no form.
 function named.flattened(value, is_tensor)
   local list, is_nested = {}, false
   local function form_of(entry, depth)

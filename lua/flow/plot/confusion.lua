@@ -14,7 +14,7 @@ local WAYS = { ["true"] = 2, pred = 1, all = 0 }      -- the axis over which sha
 local INK, MUTED = "#24292f", "#66707b"
 local LOW, HIGH = { 247, 250, 253 }, { 23, 92, 150 }
 
--- Labels out of labels, of {samples, classes} scores, or of one-hot rows. What is not a tensor of two axes is returned as it is, and is
+-- Labels out of labels, of {samples, classes} scores, or of one-hot rows. What is not a tensor of two axes is returned unchanged, and is
 -- checked where it is counted.
 local function labels_of(value)
   if native.is_tensor(value) and value.rank == 2 and value.shape[2] > 1 then return value:classes() end

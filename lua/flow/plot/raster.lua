@@ -37,7 +37,7 @@ local function mix(canvas, x, y, red, green, blue, share)
 end
 
 -- Colours all pixels between the corners, as far as they are on the canvas, by the share that share_at(x, y) gives of a pixel's middle: 0
--- and less leave it as it is, 1 and more replace it.
+-- and less leave it unchanged, 1 and more replace it.
 local function fill(canvas, left, top, right, bottom, color, share_at)
   local red, green, blue = color_of(color)
   for y = math.max(0, math.floor(top)), math.min(canvas.height - 1, math.ceil(bottom)) do

@@ -45,7 +45,7 @@ local LEAST_RANGE, LEAST_SHARE = 1e-290, 1e-14
 
 -- An axis over low..high with about `count` ticks: { low =, high =, ticks = { { value =, label = }, ... } }, low and high being
 -- ticks themselves. Both are between -1e300 and 1e300, low <= high. whole: ticks are at whole numbers only, and the ends, whole numbers
--- below 2^53, stay as they are.
+-- below 2^53, stay unchanged.
 function scale.linear(low, high, count, whole)
   if high - low < math.max(LEAST_RANGE, LEAST_SHARE * math.max(math.abs(low), math.abs(high))) then
     local room = whole and 0.5 or math.abs(low) > LEAST_RANGE and math.abs(low) * 0.1 or 1

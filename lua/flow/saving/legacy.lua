@@ -96,7 +96,7 @@ function legacy.load_weights(model, path, options)
   for _, pair in ipairs(pairs_of(file, model, options.by_name)) do
     local problem = match(file, pair.stored, pair.layer, pair.variables, list)
     if problem and not options.skip_mismatch then raise("%s: %s", path, problem) end
-    if problem then log.warning("%s: %s; it stays as it is", path, problem) end
+    if problem then log.warning("%s: %s; it stays unchanged", path, problem) end
   end
   weights.assign(file, list)
   file:close()

@@ -89,7 +89,7 @@ end
 local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
 
 -- Into a built model, by the names of its variables; a dtype that differs is cast. All is read and checked before anything changes.
--- skip_mismatch: variables that are missing, or have another shape, stay as they are. Returns the names that were set.
+-- skip_mismatch: variables that are missing, or have another shape, stay unchanged. Returns the names that were set.
 function safetensors.load_weights(model, path, skip_mismatch)
   local file = tensor_file.open(files.path(path, "load_weights"))
   local by_name, names = weights_by_name(model)

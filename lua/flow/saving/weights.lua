@@ -223,7 +223,7 @@ local function try_match(file, path, who, variables, list, count)
   local found = {}
   local ok, problem = pcall(match, file, path, who, variables, found, count)
   if not ok then
-    log.warning("%s; it stays as it is", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
+    log.warning("%s; it stays unchanged", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
     return
   end
   for _, item in ipairs(found) do list[#list + 1] = item end

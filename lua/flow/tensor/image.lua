@@ -176,7 +176,7 @@ end
 local WHOLE = { uint8 = 255, int8 = 127, int32 = 2 ^ 31 - 1 }
 internal.largest_of = WHOLE
 
--- A picture in another dtype: whole numbers become floats from 0 to 1 and back, floats stay as they are, as in tf.image.
+-- A picture in another dtype: whole numbers become floats from 0 to 1 and back, floats stay unchanged, as in tf.image.
 takes "image, dtype: string, saturate: boolean = false"
 function image.convert_image_dtype(picture, dtype, saturate)
   local x = ops.operand(picture, nil, "flow.image.convert_image_dtype")

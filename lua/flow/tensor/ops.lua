@@ -250,7 +250,7 @@ local function cast(x, dtype)
 end
 define(cast, "cast", "astype")
 
--- to("float16") casts, to("cpu") moves, to("cpu", "float16") does both; what is there already comes back as it is.
+-- to("float16") casts, to("cpu") moves, to("cpu", "float16") does both; what is there already comes back unchanged.
 local function move_or_cast(x, wanted)
   if tensor.is_device(wanted) then return tensor.to_device(operand(x, nil, "to()"), tensor.device_number(wanted)) end
   return cast(x, wanted)

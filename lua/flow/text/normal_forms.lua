@@ -54,7 +54,7 @@ local function composed(a, b)
   return compositions[a] and compositions[a][b]
 end
 
--- Puts each run of marks in the order of their classes, which keeps those of one class as they are. list: { value, change }: change is 0
+-- Puts each run of marks in the order of their classes, where those of one class keep their order. list: { value, change }: change is 0
 -- for the first part of a character, 1 for the others, and one less for each part that was joined to it.
 local function put_in_order(list)
   local at = 1

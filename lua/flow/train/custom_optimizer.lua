@@ -221,7 +221,7 @@ local function define(Optimizer)
     for i, v in ipairs(variables) do step(self, update, i, v, rate) end
   end
 
-  -- Writes the variables that were assigned; leaves them as they are if the loss scale's guard is 0.
+  -- Writes the variables that were assigned; leaves them unchanged if the loss scale's guard is 0.
   local function write(list, guard)
     for _, entry in ipairs(list) do
       entry.value = guard and ops.where(guard:ne(0), entry.value, entry.variable) or entry.value

@@ -249,7 +249,7 @@ function Optimizer:build(variables)
   if variable.awaited then variable.awaited() end
 end
 
--- With use_ema: sets variables to their moving averages, as fit does at its end; those without an average stay as they are.
+-- With use_ema: sets variables to their moving averages, as fit does at its end; those without an average stay unchanged.
 takes "var_list: list"
 function Optimizer:finalize_variable_values(var_list)
   for i = 1, errors.check_list("finalize_variable_values", var_list) do

@@ -39,7 +39,7 @@ local function shape_and_axis(s)
   return shape, axis, s.maybe(0.5) and axis or axis - #shape - 1
 end
 
---- Positions of a line in order: NaN comes last, equal ones stay as they are.
+--- Positions of a line in order: NaN comes last, equal ones keep their order.
 local function order_of(line, descending)
   local list = {}
   for i = 1, #line do list[i] = i end

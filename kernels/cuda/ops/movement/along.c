@@ -128,7 +128,7 @@ BODY int64_t index_along(const take_along_arguments *a, int64_t at)
   return -1;
 }
 
-/* i: an index. Where one is refused, the output stays as it is: the run fails. */
+/* i: an index. Where one is refused, the output stays unchanged: the run fails. */
 BODY void take_along(int64_t i, const take_along_arguments *a)
 {
   int64_t above = group_of(&a->inner, i), outer = group_of(&a->n, above), index = index_along(a, i);

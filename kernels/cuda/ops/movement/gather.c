@@ -25,7 +25,7 @@ typedef struct take_rows_arguments {
   int32_t size, index_dtype, op, unused;
 } take_rows_arguments;
 
-/* i: a unit of the output. Where an index is refused, the output stays as it is: the run fails. */
+/* i: a unit of the output. Where an index is refused, the output stays unchanged: the run fails. */
 BODY void take_rows(int64_t i, const take_rows_arguments *p)
 {
   int64_t position = group_of(&p->units, i), unit = i - position * p->units.size;

@@ -40,7 +40,7 @@ function compose.check(job, report)
   end
 end
 
--- Compose replaces $NAME; this keeps a text as it is.
+-- Compose replaces $NAME; this keeps a text unchanged.
 local function literal(text) return (text:gsub("%$", "$$")) end
 
 local function literals(list)

@@ -122,7 +122,7 @@ local function noted(drawn, x)
   return drawn
 end
 
--- Numbers for pictures x; nil: they stay as they are.
+-- Numbers for pictures x; nil: they stay unchanged.
 function image_layer.draw(self, x)
   local definition = image_layer.definitions[self._record_name]
   begin_draws(self)

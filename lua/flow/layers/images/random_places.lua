@@ -199,7 +199,7 @@ places.RandomErasing = define("RandomErasing", { FACTOR, "scale: number|list = n
 })
 
 -- As in Keras, all pictures of a batch are cut alike. Where they are not larger than the part in both directions, the largest part of its
--- proportions is resized; without training they stay as they are.
+-- proportions is resized; without training they stay unchanged.
 local function middle(given, height, width)      -- the part where nothing was drawn
   local crop_height = math.max(math.min(height, math.floor(width * given.height / given.width)), 1)
   local crop_width = math.max(math.min(width, math.floor(height * given.width / given.height)), 1)

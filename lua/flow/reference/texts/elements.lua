@@ -134,7 +134,7 @@ flow.sparsemax: Probabilities along an axis, of which small ones are 0.
   print(flow.sparsemax(flow.tensor { 1, 2, 3 }))
 flow.array: A tensor of numbers or of another tensor.
   print(flow.array({ 1, 2 }, { dtype = "int32" }))
-flow.convert_to_tensor: A tensor of a value; a tensor that has the dtype is returned as it is.
+flow.convert_to_tensor: A tensor of a value; a tensor that has the dtype is returned unchanged.
   print(flow.convert_to_tensor { { 1, 2 }, { 3, 4 } })
 flow.convert_to_numpy: A tensor on the host, which stands for Keras' array.
   print(flow.convert_to_numpy(flow.ones { 2 }))

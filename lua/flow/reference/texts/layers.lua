@@ -233,7 +233,7 @@ flow.layers.RandomCrop: In training, a random part, height by width, of the pict
   print(layers.RandomCrop(4, 6)(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 4
 flow.layers.Equalization: In training, each channel's values are spread so that all are about as frequent.
   print(layers.Equalization()(flow.tensor { { { { 10 }, { 20 }, { 30 } } } }))
-flow.layers.ContrastLimitedAdaptiveHistogramEqualization: The same in tiles, which leaves even parts of a picture as they are.
+flow.layers.ContrastLimitedAdaptiveHistogramEqualization: The same in tiles, which leaves even parts of a picture unchanged.
   local spread = layers.ContrastLimitedAdaptiveHistogramEqualization { tile_grid_size = { 2, 2 } }
   print(spread(flow.ones { 1, 8, 8, 3 }).shape[2])      --> 8
 flow.layers.MixUp: In training, the weighted mean of each picture and another one of the batch; of their labels, too.

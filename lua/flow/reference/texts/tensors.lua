@@ -53,7 +53,7 @@ flow.isa: The instruction set of the kernels: "avx512", "avx2" or "plain".
   print(#flow.isa() > 0)      --> true
 flow.cast: The tensor in another dtype; floats that do not fit into an integer become the nearest that does.
   print(flow.cast(flow.tensor { 1.7, -1.7 }, "int32"))
-flow.to: Another dtype, another device, or both; what is there already comes back as it is.
+flow.to: Another dtype, another device, or both; what is there already comes back unchanged.
   print(flow.ones({ 2 }):to("float16").dtype)      --> float16
 flow.copy: A copy with its elements one after the other in memory.
   print(flow.copy(flow.ones { 2 }))

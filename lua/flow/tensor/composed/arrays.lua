@@ -12,7 +12,7 @@ local ops, define, operand = tools.ops, tools.define, tools.operand
 ---- values -----------------------------------------------------------------------------------------
 
 tools.create("array", "value: data, { dtype?; device? }", function(value, options) return tensor.tensor(value, options) end)
--- A tensor of a value; a tensor, of the dtype that is asked for, is returned as it is.
+-- A tensor of a value; a tensor, of the dtype that is asked for, is returned unchanged.
 tools.create("convert_to_tensor", "value: data, { dtype?; }", function(value, options)
   if type(value) == "cdata" and native.is_tensor(value) then return options.dtype and value:to(options.dtype) or value end
   return tensor.tensor(value, options)
