@@ -37,6 +37,7 @@ struct flow_plan {
   flow_graph    *graph;                /* closed */
   int           *order;                /* nodes in running order */
   int            order_count;
+  int early_gather;                    /* the node whose rows workers send each other while they go on computing; -1: none */
   int            undo_end;             /* effects in order[0 .. undo_end) are undone if something after them refuses data */
   flow_segment  *segments;
   int            segment_count;

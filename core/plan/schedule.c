@@ -60,6 +60,7 @@ typedef struct schedule {
   int        *round;                   /* [node]: how many sums over replicas it comes after */
   int         now;                     /* nodes of later rounds are not taken yet */
   char       *rows_here;               /* [value]: row output of the segment being built */
+  int early;                           /* value: its rows are sent as soon as they are computed; -1: none */
 } schedule;
 
 /* Whether every input of the node is there: made by an earlier segment, or, if the node is to join the segment of rows that is being
@@ -138,6 +139,37 @@ static size_t sum_bytes(const flow_graph *graph, const flow_node *node)
   return bytes;
 }
 
+/* Rows that workers gather by messages mostly travel together, in one message, when an update needs them: each message of its own takes a
+ * way through the network. But the largest rows are often what a convolution has computed early in the step. They travel on their own
+ * while the rest of the step is computed, if they are so many bytes that this pays. Returns their gather, or -1. */
+static int find_early_gather(const flow_graph *graph, const char *live)
+{
+  const double least = 64 << 10;
+  const flow_network *network = &graph->network;
+  int early = -1;
+  double largest = least;
+  if (graph->gathers != FLOW_GATHERS_MESSAGES || network->workers < 2) return -1;
+  for (int n = 0; n < graph->node_count; n++) {
+    const flow_node *node = &graph->nodes[n];
+    if (!live[n] || node->op != FLOW_OP_all_gather) continue;
+    const flow_signature *s = signature_of(graph, node->inputs[0]);
+    double bytes = network->rows * graph->replicas / network->workers * flow_dtype_size(s->dtype);
+    for (int d = 1; d < s->rank; d++) bytes *= (double)s->dims[d];
+    if (bytes <= largest) continue;
+    early = n;
+    largest = bytes;
+  }
+  return early;
+}
+
+/* Whether the node makes the rows that are to be sent early: then the segment ends, since its rows are complete at its end. */
+static int makes_early(const schedule *s, const flow_node *node)
+{
+  for (int i = 0; i < node->output_count; i++)
+    if (s->early >= 0 && node->outputs[i] == s->early) return 1;
+  return 0;
+}
+
 /* Takes the nodes that can join a ROWS segment now; returns how many. Aliases join, too: they do nothing. Each slot of rows has its own
  * sums, so a segment ends before they take so much (`most`) that there could be few slots only (core/run/chunks.c): gradients of large
  * layers get their own. */
@@ -155,6 +187,7 @@ static int take_rows(schedule *s, int segment, int tail)
     sums += added;
     take(s, n);
     for (int i = 0; i < node->output_count; i++) s->rows_here[node->outputs[i]] = (char)flow_node_row_output(graph, node, i);
+    if (makes_early(s, node)) break;
   }
   for (int k = first; k < s->plan->order_count; k++) {
     const flow_node *node = &graph->nodes[s->plan->order[k]];
@@ -232,7 +265,8 @@ static flow_status take_advanced(schedule *s, int *next, int *capacity, int *tak
  * then the rest of the tail. An effect that is not ready waits for nodes of the tail only; all of the body is done. */
 static flow_status make_segments(schedule *s)
 {
-  int capacity = 0, last = find_rounds(s->graph, s->round), next = 0, taken;
+  int capacity = 0, last = find_rounds(s->graph, s->round), next = 0, taken, early = s->plan->early_gather;
+  if (early >= 0 && ready(s, &s->graph->nodes[early], 0)) FLOW_TRY(take_whole(s, early, &capacity)); /* rows of an input */
   for (s->now = 0; s->now <= last; s->now++)
     do {
       FLOW_TRY(take_ready(s, 0, &capacity));
@@ -263,7 +297,12 @@ flow_status flow_plan_schedule(flow_plan *plan, const char *live)
   FLOW_TRY(flow_alloc(sizeof(int) * nodes, &block));
   plan->order = block;
   FLOW_TRY(flow_alloc_zero(2 * nodes + values + sizeof(int) * (nodes + values), &block));
-  schedule s = { .graph = graph, .plan = plan, .live = live, .available = block };
+  plan->early_gather = find_early_gather(graph, live);
+  schedule s = { .graph = graph,
+                 .plan = plan,
+                 .live = live,
+                 .available = block,
+                 .early = plan->early_gather < 0 ? -1 : graph->nodes[plan->early_gather].inputs[0] };
   s.round = s.available + values;
   s.tail = (char *)(s.round + nodes);
   s.done = s.tail + nodes;

@@ -216,6 +216,14 @@ static flow_status gather(flow_exchange *exchange, const flow_gathering *arrays,
   return keep(self, flow_communicator_gather(self->communicator, arrays, count));
 }
 
+/* With sums under way the communicator is the thread's: then it does nothing. */
+static flow_status start_gather(flow_exchange *exchange, const flow_gathering *first)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  if ((unsigned)atomic_load(&self->completed) != (unsigned)self->begun || atomic_load(&self->failed_from)) return FLOW_OK;
+  return keep(self, flow_communicator_start_gather(self->communicator, first));
+}
+
 static flow_status collect(flow_exchange *exchange, void *const *arrays, int count, int64_t unit, const int64_t *first,
                            int64_t *received)
 {
@@ -271,8 +279,15 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
     release(self);
     return status;
   }
-  self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
-                                     .all_gather = all_gather, .gather = gather };
+  self->exchange = (flow_exchange){
+    .workers = communicator->size,
+    .worker = communicator->rank,
+    .begin = begin,
+    .finish = finish,
+    .all_gather = all_gather,
+    .gather = gather,
+    .start_gather = start_gather
+  };
   /* The two that only memory can do: callers see by NULL that they have to do without. */
   if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share_region = share_region;
   self->communicator = communicator;

@@ -38,6 +38,9 @@ struct flow_exchange {
   flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
   /* The same of several arrays, which have the same sizes at all workers and travel together. */
   flow_status (*gather)(flow_exchange *self, const flow_gathering *arrays, int count);
+  /* The next call is a gather whose first array this is, complete already: sends some of it if that takes no waiting. Workers need not do
+   * this alike. The memory stays until the gather has ended. */
+  flow_status (*start_gather)(flow_exchange *self, const flow_gathering *first);
   /* (optional: where the workers share memory) Each of `count` arrays consists of units of `unit` bytes. Every worker w has made units
    * [first[w], first[w + 1]) and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS. No
    * worker returns before all have called; with no units it is a barrier. After a failure received[w] is the number of units that have

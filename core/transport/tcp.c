@@ -32,6 +32,8 @@ enum {
  * failure is kept in `self`. */
 static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t count)
 {
+  if (self->started) flow_tcp_abandon(self);
+  self->lots = 1;
   self->said = (flow_tcp_head){ { (int32_t)what, detail, count }, self->said.number + 1 };
   self->share = NULL;
   self->share_bytes = self->summed = 0;
@@ -41,7 +43,7 @@ static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t
   self->dtype = FLOW_FLOAT32;
   for (int rank = 0; rank < self->base.size; rank++) {
     flow_tcp_peer *of = &self->peers[rank];
-    *of = (flow_tcp_peer){ .socket = of->socket, .window = of->window, .piece = of->piece };
+    *of = (flow_tcp_peer){ .socket = of->socket, .window = of->window, .piece = of->piece, .owed = of->owed };
   }
 }
 
@@ -120,29 +122,54 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return flow_tcp_exchange(self);
 }
 
+static void copy_own(const flow_tcp *self, const flow_gathering *array)
+{
+  char *own = (char *)array->all + self->base.rank * array->bytes;
+  if (own != array->mine && array->bytes > 0) memcpy(own, array->mine, (size_t)array->bytes);
+}
+
 /* Nothing is added: what each rank has follows the head of every message. */
+static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  flow_gathering array = { mine, all, bytes };
+  begin(self, FLOW_GROUP_ALL_GATHER, 0, bytes);
+  self->gathered = &array;
+  self->gathered_count = 1;
+  self->gathered_bytes = bytes;
+  FLOW_TRY(flow_tcp_exchange(self));
+  copy_own(self, &array);
+  return FLOW_OK;
+}
+
+/* Begins a gather in two lots. */
+static flow_status start_gather(flow_communicator *communicator, const flow_gathering *first)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  begin(self, FLOW_GROUP_ALL_GATHER, FLOW_TCP_FIRST_LOT, first->bytes);
+  self->lots = 2;
+  self->first_lot = *first;
+  self->started = 1;
+  return flow_tcp_send_ahead(self);
+}
+
 static flow_status gather(flow_communicator *communicator, const flow_gathering *arrays, int count)
 {
   flow_tcp *self = (flow_tcp *)communicator;
   int64_t bytes = 0;
-  for (int i = 0; i < count; i++) {
+  for (int i = 1; i < count; i++) {
     if (__builtin_add_overflow(bytes, arrays[i].bytes, &bytes)) return flow_fail(FLOW_INVALID_ARGUMENT, "all_gather: too many bytes");
   }
-  begin(self, FLOW_GROUP_ALL_GATHER, 0, bytes);
-  self->gathered = arrays;
-  self->gathered_count = count;
+  if (!self->started || self->first_lot.mine != arrays[0].mine || self->first_lot.bytes != arrays[0].bytes)
+    FLOW_TRY(start_gather(communicator, &arrays[0]));
+  self->started = 0;
+  self->said_rest = (flow_tcp_head){ { FLOW_GROUP_ALL_GATHER, FLOW_TCP_SECOND_LOT, bytes }, self->said.number };
+  self->gathered = arrays + 1;
+  self->gathered_count = count - 1;
   self->gathered_bytes = bytes;
   FLOW_TRY(flow_tcp_exchange(self));
-  for (int i = 0; i < count; i++) {
-    char *own = (char *)arrays[i].all + self->base.rank * arrays[i].bytes;
-    if (own != arrays[i].mine && arrays[i].bytes > 0) memcpy(own, arrays[i].mine, (size_t)arrays[i].bytes);
-  }
+  for (int i = 0; i < count; i++) copy_own(self, &arrays[i]);
   return FLOW_OK;
-}
-
-static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
-{
-  return gather(communicator, &(flow_gathering){ mine, all, bytes }, 1);
 }
 
 /* A head to and from every rank, without elements. */
@@ -308,7 +335,14 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
 }
 
 const flow_transport flow_transport_tcp = {
-  .name = "tcp", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .gather = gather,
+  .name = "tcp",
+  .open = open_rank,
+  .all_reduce = all_reduce,
+  .broadcast = broadcast,
+  .all_gather = all_gather,
+  .gather = gather,
+  .start_gather = start_gather,
   .barrier = barrier,
-  .abort = abort_calls, .close = close_rank,
+  .abort = abort_calls,
+  .close = close_rank,
 };

@@ -18,18 +18,25 @@ typedef struct flow_tcp_head {
   uint64_t        number;          /* of the call */
 } flow_tcp_head;
 
-/* A connection, and the message each way of the call under way: head, first, second, and what is gathered. */
+/* A connection, and the message each way of the call under way: head, first, second, and what is gathered. What a gather of several arrays
+ * sends goes in two lots, so that the first array can travel before the others are made: the array, a second head, the others.
+ *
+ * A gather that was started may be abandoned, by a rank whose work has failed meanwhile: then the rest of the first lot is sent as zeros,
+ * and a second head that says so. A message may come after any number of abandoned lots of the same number, which are skipped. */
 typedef struct flow_tcp_peer {
   int           socket;            /* -1: this rank itself */
   int64_t window;                  /* within a machine: bytes that may be sent to it before as many have come from it; 0: no limit */
-  flow_tcp_head heard;
+  flow_tcp_head heard, heard_rest; /* the second head */
   char         *piece;             /* what was received of `added`, from summed on */
   const char   *first, *second;    /* out: to be added up or passed on; ready as far as this rank's own share is */
   int64_t       first_bytes, second_bytes, sent;
   int64_t       added;             /* in: bytes that are added to the share */
   char         *place;             /* in: where ready elements go */
   int64_t       place_bytes, received;
+  int64_t owed, skipped; /* bytes of an abandoned lot and its second head: to be sent, to be received, before the message */
 } flow_tcp_peer;
+
+enum { FLOW_TCP_FIRST_LOT = 1, FLOW_TCP_SECOND_LOT, FLOW_TCP_ABANDONED }; /* details of gathers in two lots, in their heads */
 
 typedef struct flow_tcp {
   flow_communicator base;          /* first: it is what callers hold */
@@ -41,6 +48,11 @@ typedef struct flow_tcp {
   int64_t        piece_bytes;      /* of elements that wait for those of other ranks */
   int            with_own;         /* its own elements are part of the sum */
   int            in_place;         /* they are sent from where the sum goes */
+  int lots;                        /* 2: a gather of several arrays */
+  int started;                     /* of which the first lot may be under way, and the second is not known yet */
+  flow_gathering first_lot;        /* with 2 lots: the first array ... */
+  flow_tcp_head said_rest;         /* ... and what comes after it */
+  flow_tcp_head abandoned;         /* the second head of the last lot that was */
   const flow_gathering *gathered;  /* what follows in every message, both ways: of each array the sender's part */
   int            gathered_count;
   int64_t        gathered_bytes;   /* of one rank, in all of them */
@@ -55,6 +67,10 @@ typedef struct flow_tcp {
 /* Carries out the call that said, share and peers describe. Returns when all bytes were sent and received, or with the first failure;
  * after one the group is of no further use. */
 flow_status flow_tcp_exchange(flow_tcp *self);
+/* The gather that was started will not be made: what it owes goes out with the next call, which takes its number. */
+void flow_tcp_abandon(flow_tcp *self);
+/* Hands the system what it takes of the messages now, without waiting. Failures as of flow_tcp_exchange. */
+flow_status flow_tcp_send_ahead(flow_tcp *self);
 /* Ends the connections: a thread that waits at one of them, in this process or another, sees that. Any thread may call it. */
 void        flow_tcp_let_go(const flow_tcp *self);
 

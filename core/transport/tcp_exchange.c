@@ -16,8 +16,10 @@
 #include "transport/group_sum.h"
 
 enum {
-  MOST_SEND = 524288,              /* bytes handed to the kernel before others are looked at */
-  STRETCHES = 16,                  /* of a message that are handed to it at once */
+  MOST_SEND = 524288, /* bytes handed to the kernel before others are looked at */
+  STRETCHES = 16,     /* of a message that are handed to it at once */
+  HEAD = sizeof(flow_tcp_head),
+  SCRAP = 8192,
   LOOK_MILLISECONDS = 1000,
 };
 
@@ -72,20 +74,27 @@ static int is_lost(const flow_tcp *self, const flow_tcp_peer *of)
   return has_ended(of);
 }
 
+/* What one rank sends of what is gathered, the second head included, as far as it is known. */
+static int64_t gathered_bytes(const flow_tcp *self)
+{
+  int64_t first = self->lots == 2 ? self->first_lot.bytes : 0, head = self->lots == 2 && !self->started ? HEAD : 0;
+  return first + head + self->gathered_bytes;
+}
+
 /* Of the call under way: bytes of the message to this peer, and of the one from it, heads included. */
 static int64_t message_bytes(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + of->second_bytes + self->gathered_bytes;
+  return HEAD + of->first_bytes + of->second_bytes + gathered_bytes(self);
 }
 
 static int64_t expected_bytes(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  return (int64_t)sizeof(flow_tcp_head) + of->added + of->place_bytes + self->gathered_bytes;
+  return HEAD + of->added + of->place_bytes + gathered_bytes(self);
 }
 
 static int is_unfinished(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  return of->received < expected_bytes(self, of) || of->sent < message_bytes(self, of);
+  return of->owed > 0 || of->received < expected_bytes(self, of) || of->sent < message_bytes(self, of);
 }
 
 /* The end of the elements that are added up next. */
@@ -97,8 +106,7 @@ static int64_t next_end(const flow_tcp *self)
 /* The elements up to `end` are not here, or were not sent from where their sum is to go. */
 static int holds_up_sum(const flow_tcp *self, const flow_tcp_peer *of, int64_t end)
 {
-  return (of->added > 0 && of->received < (int64_t)sizeof(flow_tcp_head) + end)
-         || (self->in_place && of->sent < (int64_t)sizeof(flow_tcp_head) + end);
+  return (of->added > 0 && of->received < HEAD + end) || (self->in_place && of->sent < HEAD + end);
 }
 
 /* The ranks that the rest wait for: one that waits with this rank sends more when the others have. */
@@ -108,9 +116,14 @@ static int is_late(const flow_tcp *self, const flow_tcp_peer *of)
 }
 
 /* Whether the peer calls something else, or is at another call. */
+static int differ(const flow_tcp_head *said, const flow_tcp_head *heard)
+{
+  return heard->number != said->number || !flow_group_calls_agree(&heard->call, &said->call);
+}
+
 static int disagrees(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  return of->heard.number != self->said.number || !flow_group_calls_agree(&of->heard.call, &self->said.call);
+  return differ(&self->said, &of->heard);
 }
 
 /* The lower rank is named first, so that both sides report the same sentence. */
@@ -118,7 +131,9 @@ static flow_status fail_disagreement(flow_tcp *self, int rank)
 {
   char reason[FLOW_REASON_SIZE];
   flow_text text = flow_text_into(reason, sizeof reason);
-  const flow_group_call *own = &self->said.call, *other = &self->peers[rank].heard.call;
+  int in_rest = !disagrees(self, &self->peers[rank]);
+  const flow_group_call *own = in_rest ? &self->said_rest.call : &self->said.call;
+  const flow_group_call *other = in_rest ? &self->peers[rank].heard_rest.call : &self->peers[rank].heard.call;
   if (rank < self->base.rank) flow_group_calls_differ(&text, rank, other, self->base.rank, own);
   else flow_group_calls_differ(&text, self->base.rank, own, rank, other);
   return break_by(self, FLOW_INVALID_STATE, reason);
@@ -130,7 +145,7 @@ static int find_disagreement(flow_tcp *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
     flow_tcp_peer *of = &self->peers[rank];
-    int64_t left = (int64_t)sizeof(flow_tcp_head) - of->received;
+    int64_t left = HEAD - of->received;
     if (rank == self->base.rank || left <= 0) continue;
     if (recv(of->socket, (char *)&of->heard + of->received, (size_t)left, MSG_DONTWAIT) != left) continue;
     of->received += left;
@@ -176,9 +191,77 @@ static void add_stretch(struct msghdr *to, char *data, int64_t begin, int64_t by
   *room -= count;
 }
 
-/* What is gathered, as byte `begin` of a message and what follows: of each array the part of `rank`. outgoing: from this rank itself. */
-static void add_gathered(const flow_tcp *self, struct msghdr *to, int rank, int outgoing, int64_t begin, int64_t at, int64_t *room)
+/* What is in the way of a call on a socket: 0, it would have to wait; else fails. */
+static flow_status check_errno(flow_tcp *self, int rank)
 {
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return FLOW_OK;
+  return fail_lost(self, rank, errno);
+}
+
+/* ---- lots that were abandoned --------------------------------------------------------------------------------------------------- */
+
+void flow_tcp_abandon(flow_tcp *self)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    if (of->sent > 0) of->owed = HEAD + self->first_lot.bytes - of->sent + HEAD;
+  }
+  self->started = 0;
+  self->abandoned = (flow_tcp_head){ { FLOW_GROUP_ALL_GATHER, FLOW_TCP_ABANDONED, 0 }, self->said.number-- };
+}
+
+/* Zeros, then the second head. */
+static flow_status send_owed(flow_tcp *self, int rank, int *progress)
+{
+  static const char zeros[SCRAP];
+  flow_tcp_peer *to = &self->peers[rank];
+  int in_head = to->owed <= HEAD;
+  int64_t most = in_head ? to->owed : to->owed - HEAD < SCRAP ? to->owed - HEAD : SCRAP;
+  const char *from = in_head ? (const char *)&self->abandoned + HEAD - to->owed : zeros;
+  ssize_t count = send(to->socket, from, (size_t)most, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count < 0) return check_errno(self, rank);
+  to->owed -= count;
+  *progress = 1;
+  return FLOW_OK;
+}
+
+/* What has come is the head of a gather in two lots with the number of another call here. It may have been abandoned: its second head
+ * tells. */
+static int may_be_abandoned(const flow_tcp *self, const flow_tcp_peer *from)
+{
+  const flow_tcp_head *head = &from->heard;
+  return head->number == self->said.number && head->call.what == FLOW_GROUP_ALL_GATHER && head->call.detail == FLOW_TCP_FIRST_LOT &&
+         head->call.count >= 0 && head->call.count <= INT64_MAX - HEAD;
+}
+
+static flow_status skip_some(flow_tcp *self, int rank, int *progress)
+{
+  char scrap[SCRAP];
+  flow_tcp_peer *from = &self->peers[rank];
+  int in_head = from->skipped <= HEAD;
+  int64_t most = in_head ? from->skipped : from->skipped - HEAD < SCRAP ? from->skipped - HEAD : SCRAP;
+  ssize_t count = recv(from->socket, in_head ? (char *)&from->heard_rest + HEAD - from->skipped : scrap, (size_t)most, MSG_DONTWAIT);
+  if (count < 0) return check_errno(self, rank);
+  if (count == 0) return fail_disagreement(self, rank);
+  from->skipped -= count;
+  *progress = 1;
+  if (from->skipped > 0 || from->heard_rest.call.detail == FLOW_TCP_ABANDONED) return FLOW_OK;
+  return fail_disagreement(self, rank);
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------------------- */
+
+/* What is gathered, as byte `begin` of a message and what follows: of each array the part of `rank`. outgoing: from this rank itself. */
+static void add_gathered(flow_tcp *self, struct msghdr *to, int rank, int outgoing, int64_t begin, int64_t at, int64_t *room)
+{
+  if (self->lots == 2) {
+    const flow_gathering *array = &self->first_lot;
+    char *data = outgoing ? (char *)(uintptr_t)array->mine : (char *)array->all + rank * array->bytes;
+    flow_tcp_head *head = outgoing ? &self->said_rest : &self->peers[rank].heard_rest;
+    add_stretch(to, data, begin, array->bytes, at, room);
+    add_stretch(to, (char *)head, begin + array->bytes, (int64_t)sizeof *head, at, room);
+    begin += array->bytes + (int64_t)sizeof *head;
+  }
   for (int i = 0; i < self->gathered_count && *room > 0; i++) {
     const flow_gathering *array = &self->gathered[i];
     char *data = outgoing ? (char *)(uintptr_t)array->mine : (char *)array->all + rank * array->bytes;
@@ -201,7 +284,7 @@ static int64_t ready_bytes(const flow_tcp *self, const flow_tcp_peer *of)
  * (SO_SNDBUF) would let single bytes through to a rank that stands still, and so put off the time limit. */
 static int64_t sendable(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  int64_t end = (int64_t)sizeof(flow_tcp_head) + of->first_bytes + ready_bytes(self, of) + self->gathered_bytes;
+  int64_t end = HEAD + of->first_bytes + ready_bytes(self, of) + gathered_bytes(self);
   if (of->window > 0 && of->received < expected_bytes(self, of) && end > of->received + of->window) end = of->received + of->window;
   return end - of->sent;
 }
@@ -211,23 +294,17 @@ static int64_t receivable(const flow_tcp *self, const flow_tcp_peer *of)
 {
   int64_t left = of->added - self->summed;
   if (of->added == 0 || left <= self->piece_bytes) return expected_bytes(self, of) - of->received;
-  return (int64_t)sizeof(flow_tcp_head) + self->summed + self->piece_bytes - of->received;
-}
-
-/* What is in the way of a call on a socket: 0, it would have to wait; else fails. */
-static flow_status check_errno(flow_tcp *self, int rank)
-{
-  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return FLOW_OK;
-  return fail_lost(self, rank, errno);
+  return HEAD + self->summed + self->piece_bytes - of->received;
 }
 
 /* Hands the kernel what it takes without waiting, from up to STRETCHES places in one call, without copying them together. */
 static flow_status send_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *to = &self->peers[rank];
+  if (to->owed > 0) return send_owed(self, rank, progress);
   struct iovec stretches[STRETCHES];
   struct msghdr message = { .msg_iov = stretches };
-  int64_t room = sendable(self, to), size = (int64_t)sizeof(flow_tcp_head);
+  int64_t room = sendable(self, to), size = HEAD;
   if (room > MOST_SEND) room = MOST_SEND;
   if (room <= 0) return FLOW_OK;
   add_stretch(&message, (char *)&self->said, 0, size, to->sent, &room);
@@ -241,14 +318,22 @@ static flow_status send_some(flow_tcp *self, int rank, int *progress)
   return FLOW_OK;
 }
 
-/* Puts bytes straight where they belong. The head is looked at as soon as it is whole: what follows it would have another meaning if the
- * ranks do not agree. */
+/* Whether a head that began at byte `begin` of the message has just come in whole. */
+static int has_just_come(const flow_tcp_peer *from, int64_t begin, int64_t before)
+{
+  int64_t end = begin + HEAD;
+  return before < end && from->received >= end;
+}
+
+/* Puts bytes straight where they belong. A head comes alone: what follows it has another meaning if the ranks do not agree, and must not
+ * be received as what is expected if it has to be skipped. */
 static flow_status receive_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *from = &self->peers[rank];
   struct iovec stretches[STRETCHES];
   struct msghdr message = { .msg_iov = stretches };
-  int64_t room = receivable(self, from), size = (int64_t)sizeof(flow_tcp_head), before = from->received;
+  if (from->skipped > 0) return skip_some(self, rank, progress);
+  int64_t size = HEAD, before = from->received, room = before < size ? size - before : receivable(self, from);
   int64_t piece = from->added - self->summed < self->piece_bytes ? from->added - self->summed : self->piece_bytes;
   if (room <= 0) return FLOW_OK;
   add_stretch(&message, (char *)&from->heard, 0, size, before, &room);
@@ -260,7 +345,15 @@ static flow_status receive_some(flow_tcp *self, int rank, int *progress)
   if (count == 0) return fail_lost(self, rank, 0);
   from->received += count;
   *progress = 1;
-  return before < size && from->received >= size && disagrees(self, from) ? fail_disagreement(self, rank) : FLOW_OK;
+  if (has_just_come(from, 0, before) && disagrees(self, from)) {
+    if (!may_be_abandoned(self, from)) return fail_disagreement(self, rank);
+    from->skipped = from->heard.call.count + HEAD;
+    from->received = 0;
+    return FLOW_OK;
+  }
+  if (self->lots == 2 && has_just_come(from, size + self->first_lot.bytes, before) && differ(&self->said_rest, &from->heard_rest))
+    return fail_disagreement(self, rank);
+  return FLOW_OK;
 }
 
 /* ---- a call -------------------------------------------------------------------------------------------------------------------- */
@@ -307,11 +400,30 @@ static flow_status wait_for_bytes(flow_tcp *self, int64_t *since)
   if (left <= 0) return fail_late(self);
   for (int rank = 0; rank < self->base.size; rank++) {
     const flow_tcp_peer *of = &self->peers[rank];
-    int events = rank == self->base.rank ? 0 : (receivable(self, of) > 0 ? POLLIN : 0) | (sendable(self, of) > 0 ? POLLOUT : 0);
+    int in = of->skipped > 0 || receivable(self, of) > 0, out = of->owed > 0 || sendable(self, of) > 0;
+    int events = rank == self->base.rank ? 0 : (in ? POLLIN : 0) | (out ? POLLOUT : 0);
     self->polled[rank] = (struct pollfd){ .fd = events ? of->socket : -1, .events = (short)events };
   }
   poll(self->polled, (nfds_t)self->base.size, left < LOOK_MILLISECONDS ? (int)left + 1 : LOOK_MILLISECONDS);
   return flow_failure_is_set(&self->failure) ? fail_broken(self) : FLOW_OK;
+}
+
+/* Not all to the same rank first. */
+static flow_status send_to_all(flow_tcp *self, int *progress)
+{
+  for (int i = 1; i < self->base.size; i++) FLOW_TRY(send_some(self, (self->base.rank + i) % self->base.size, progress));
+  return FLOW_OK;
+}
+
+flow_status flow_tcp_send_ahead(flow_tcp *self)
+{
+  int progress = 1;
+  if (flow_failure_is_set(&self->failure)) return fail_broken(self);
+  while (progress) {
+    progress = 0;
+    FLOW_TRY(send_to_all(self, &progress));
+  }
+  return FLOW_OK;
 }
 
 /* Never waits for one peer alone: as long as any connection moves, all go on. The time limit counts from the last byte. */
@@ -321,8 +433,8 @@ flow_status flow_tcp_exchange(flow_tcp *self)
   if (flow_failure_is_set(&self->failure)) return fail_broken(self);
   while (!is_complete(self)) {
     int progress = 0;
-    /* Not all to the same rank first; to all before anything is received, which may be that somebody calls something else. */
-    for (int i = 1; i < self->base.size; i++) FLOW_TRY(send_some(self, (self->base.rank + i) % self->base.size, &progress));
+    /* To all before anything is received, which may be that somebody calls something else. */
+    FLOW_TRY(send_to_all(self, &progress));
     for (int i = 1; i < self->base.size; i++) FLOW_TRY(receive_some(self, (self->base.rank + i) % self->base.size, &progress));
     add_up(self, &progress);
     if (progress) since = 0;

@@ -149,6 +149,13 @@ flow_status flow_communicator_gather(flow_communicator *self, const flow_gatheri
   return FLOW_OK;
 }
 
+flow_status flow_communicator_start_gather(flow_communicator *self, const flow_gathering *first)
+{
+  FLOW_TRY(check_bytes(self, "all_gather", first->mine, first->bytes));
+  FLOW_TRY(check_bytes(self, "all_gather", first->all, first->bytes));
+  return self->transport->start_gather ? self->transport->start_gather(self, first) : FLOW_OK;
+}
+
 /* `received` is set before anything can fail, since the caller makes the units that did not arrive itself (exchange.h). */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received)

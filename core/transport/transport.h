@@ -89,6 +89,8 @@ typedef struct flow_transport {
   flow_status (*broadcast)(flow_communicator *self, int from, void *data, int64_t bytes);
   flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
   flow_status (*gather)(flow_communicator *self, const flow_gathering *arrays, int count);      /* (optional: else one after the other) */
+  /* (optional) The next call is a gather whose first array this is: sends what can be sent without waiting. */
+  flow_status (*start_gather)(flow_communicator *self, const flow_gathering *first);
   flow_status (*collect)(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                          int64_t *received);                 /* (optional: `shared` alone has it, as the next) */
   flow_status (*share_region)(flow_communicator *self, int64_t bytes, flow_shared_region *out);
@@ -134,6 +136,9 @@ flow_status flow_communicator_broadcast(flow_communicator *self, int from, void 
 flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
 /* The same of `count` arrays, one or more; tcp: in one message to each rank. */
 flow_status flow_communicator_gather(flow_communicator *self, const flow_gathering *arrays, int count);
+/* Tells that the next call of this rank will be a gather whose first array is this one, which is complete: a transport that can begins to
+ * send it, and does not wait. Ranks need not do this alike. `first` may go, the memory that it names stays until the gather has ended. */
+flow_status flow_communicator_start_gather(flow_communicator *self, const flow_gathering *first);
 /* These two as transport/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received);

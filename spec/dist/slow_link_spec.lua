@@ -9,12 +9,12 @@ local SCRIPT = [[
   local strategy = flow.distribute.MultiWorkerMirroredStrategy()
   flow.set_random_seed(3)
   local model = strategy.scope(function()
-    local made = flow.Sequential { flow.layers.Input { 200 }, flow.layers.Dense(300, { activation = "relu" }), flow.layers.Dense(5) }
+    local made = flow.Sequential { flow.layers.Input { 400 }, flow.layers.Dense(300, { activation = "relu" }), flow.layers.Dense(5) }
     made:compile { optimizer = "adam", loss = "mse", metrics = { "mae" } }
     return made
   end)
-  local x, y = flow.random.normal({ 60, 200 }, { seed = 1 }), flow.random.normal({ 60, 5 }, { seed = 2 })
-  local history = model:fit(x, y, { batch_size = 20, epochs = 2, verbose = 0 }).history
+  local x, y = flow.random.normal({ 300, 400 }, { seed = 1 }), flow.random.normal({ 300, 5 }, { seed = 2 })
+  local history = model:fit(x, y, { batch_size = 100, epochs = 2, verbose = 0 }).history
   local parts = { ("%.9g %.9g"):format(history.loss[2], history.mae[2]) }
   for _, weight in ipairs(model:get_weights()) do parts[#parts + 1] = ("%.17g"):format(flow.sum(weight * weight):item()) end
   print("= " .. table.concat(parts, " "))

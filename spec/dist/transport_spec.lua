@@ -198,6 +198,23 @@ describe("the transport tcp", function()
       "all_reduce: the ranks do not agree: rank [01] calls all_reduce of 7 float32, rank 2 calls all_reduce of 8 float32")
   end)
 
+  --- A rank that has said so ends its connections, which may be what the others see.
+  it("finds out that ranks do not agree about what follows rows that were sent early", function()
+    local text = run(3, "disagree_late")
+    check_ends(text, 3, 0)
+    local sentence = "all_gather: the ranks do not agree: rank [01] calls all_gather of 7 bytes, rank 2 calls all_gather of 8 bytes"
+    assert.truthy(text:find(sentence), text)
+    assert.equal(3, count(text, "invalid state") + count(text, "input/output error"), text)
+  end)
+
+  it("goes on after ranks have started a gather and not made it", function()
+    for ranks = 2, 3 do
+      local text = run(ranks, "abandon")
+      check_ends(text, ranks, 0)
+      assert.equal(ranks, count(text, "right by tcp"), text)
+    end
+  end)
+
   it("opens its port in FLOW_DATA_PORTS", function()
     check_ends(run(3, "calls", 3, "0 FLOW_DATA_PORTS=23450-23499"), 3, 0)
     local sentences, ends = {

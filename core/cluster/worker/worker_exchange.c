@@ -145,6 +145,14 @@ static flow_status gather(flow_exchange *self, const flow_gathering *arrays, int
   return flow_worker_explain((flow_worker *)self, thread->gather(thread, arrays, count));
 }
 
+/* The gather itself counts as the call. */
+static flow_status start_gather(flow_exchange *self, const flow_gathering *first)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  if (!thread) return FLOW_OK;
+  return flow_worker_explain((flow_worker *)self, thread->start_gather(thread, first));
+}
+
 /* Offered always, though only memory that is shared can do it: the program asks flow_worker_shares_memory() before it chooses it. */
 static flow_status collect(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received)
 {
@@ -192,6 +200,7 @@ void flow_worker_set_exchange(flow_worker *worker)
     .finish = finish,
     .all_gather = all_gather,
     .gather = gather,
+    .start_gather = start_gather,
     .collect = collect,
     .share_region = share_region,
     .failed = failed,

@@ -145,18 +145,38 @@ int flow_gathers_by_message(const flow_replica_set *set, int begin, int end)
   return 0;
 }
 
-/* Gathers segments begin to end - 1, those that are gatherings, in one exchange: every worker has its own part at [worker * bytes] of
- * the buffer already. staged: the staged sum joins the same exchange. A failure becomes that of the run. */
-static void send_rows(flow_replica_set *set, int begin, int end, int staged)
+/* The rows of a segment: every worker has its own part at [worker * bytes] of the buffer already. */
+static flow_gathering gathering_of(const flow_replica_set *set, int segment)
 {
   const flow_instance *lead = set->lead;
+  int64_t bytes = (int64_t)part_of(lead, segment, lead->part.gathered_rows) * set->count;
+  char *all = lead->part.bases[bindings_of(lead, segment)[1].root];
+  return (flow_gathering){ all + set->exchange->worker * bytes, all, bytes };
+}
+
+static int is_early(const flow_replica_set *set, int segment)
+{
+  const flow_plan *plan = set->lead->plan;
+  return plan->order[plan->segments[segment].first] == plan->early_gather;
+}
+
+/* A sum that goes alone would be the next call. */
+void flow_send_rows_early(flow_replica_set *set, int segment)
+{
+  if (!is_early(set, segment) || set->sums_alone) return;
+  flow_gathering rows = gathering_of(set, segment);
+  flow_status status = set->exchange->start_gather(set->exchange, &rows);
+  if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
+}
+
+/* Gathers segments begin to end - 1, those that are gatherings, in one exchange, first those that may have been started. staged: the staged
+ * sum joins the same exchange. A failure becomes that of the run. */
+static void send_rows(flow_replica_set *set, int begin, int end, int staged)
+{
   int count = 0;
-  for (int s = begin; s < end; s++) {
-    if (!flow_is_gather(lead, s)) continue;
-    int64_t bytes = (int64_t)part_of(lead, s, lead->part.gathered_rows) * set->count;
-    char *all = lead->part.bases[bindings_of(lead, s)[1].root];
-    set->gatherings[count++] = (flow_gathering){ all + set->exchange->worker * bytes, all, bytes };
-  }
+  for (int early = 1; early >= 0; early--)
+    for (int s = begin; s < end; s++)
+      if (flow_is_gather(set->lead, s) && is_early(set, s) == early) set->gatherings[count++] = gathering_of(set, s);
   if (staged) set->gatherings[count++] = flow_gather_staged(set);
   flow_status status = set->exchange->gather(set->exchange, set->gatherings, count);
   if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);

@@ -80,6 +80,7 @@ flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange
     if (!lead->stages[s].collective || flow_is_gather(lead, s)) continue;
     int64_t count = count_of(lead, s, &dtype);
     if (dtype == FLOW_FLOAT32 && count > SMALL) FLOW_TRY(flow_shorten_sum(set, exchange, s, count));
+    set->sums_alone |= dtype != FLOW_FLOAT32 || count > SMALL;
     if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
     set->sums[s].staged = total;
     total += count;
@@ -134,6 +135,7 @@ void flow_send_sum(flow_replica_set *set, int segment)
   char *data = data_of(set->lead, segment);
   if (flow_failure_is_set(&set->run.verdict)) return;
   if (flow_is_gather(set->lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
+    flow_send_rows_early(set, segment);
     sum->ticket = set->newest_sum;
     return;
   }

@@ -69,6 +69,7 @@ struct flow_replica_set {
   /* Sums over workers: all_reduce.c. */
   flow_worker_sum *sums;               /* [segment] */
   int64_t         newest_sum;          /* a member's: ticket of the current run's last sum under way; -1: none */
+  int sums_alone;                      /* some sums do not travel together with others */
   float          *staged;              /* a member's: small sums that travel together ... */
   int64_t         staged_begin, staged_end;      /* ... of which these are about to */
   float          *staged_parts;        /* a member's: theirs of all workers, where they travel with gathered rows */
@@ -161,6 +162,9 @@ void        flow_release_region(flow_replica_set *set);
 void        flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members);
 /* Whether segments [begin, end) gather rows that travel in messages: then staged sums go with them. */
 int         flow_gathers_by_message(const flow_replica_set *set, int begin, int end);
+/* By one member: the local replicas' rows of a gathering are complete. If they may travel before the rest of the message is made, some of
+ * them do. */
+void flow_send_rows_early(flow_replica_set *set, int segment);
 /* By one member: puts the rows of all workers together that segments [begin, end) gather. staged: with the staged sums; met: all workers
  * have come here, as a sum of theirs shows. */
 void        flow_gather_workers(flow_replica_set *set, int begin, int end, int staged, int met);
