@@ -167,11 +167,7 @@ end
 -- one, a call on an input of that shape, of which nothing is computed, builds what is inside.
 function Layer:build(shape)
   if not self._handle and (rawget(self, "_building") or self._built or self.call == Layer.call) then return end
-  if arguments.is_options(shape) then shape = shape.input_shape end
-  if type(shape) ~= "table" then raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape)) end
-  local single = type(shape[1]) ~= "table"
-  errors.check_holes(object.title(self) .. ": build", shape)
-  local shapes = single and { shape } or { unpack(shape) }
+  local shapes, single = require "flow.layers.own.build_shapes" (self, shape)
   if self._handle then return self:_ensure_built(shapes, single) end
   own_build.by_call(self, shapes)
 end

@@ -9,6 +9,7 @@ local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local choices = require "flow.layers.choices"
 local entries = require "flow.layers.entries"
+local own_build = require "flow.layers.own.build"
 
 local raise = errors.raise
 local SpectralNormalization = object.class("SpectralNormalization", Layer)
@@ -38,13 +39,13 @@ local function kernel_of(self)
   raise("%s: %s has neither a kernel nor embeddings", object.title(self), object.title(self.layer))
 end
 
-function SpectralNormalization:build(shape)
+SpectralNormalization.build = own_build.once(function(self, shape)
   self.layer:_ensure_built({ shape }, true)
   self._own[1] = kernel_of(self)      -- as in Keras, whose files have it twice
   local dims = self._own[1].shape
   local initializer = choices.initializers.TruncatedNormal { stddev = 0.02 }
   rawset(self, "_vector_u", self:add_weight { name = "vector_u", shape = { 1, dims[#dims] }, initializer = initializer, trainable = false })
-end
+end)
 
 local function normalized(x) return x * ops.minimum(ops.rsqrt(ops.sum(ops.square(x))), 1e7) end
 

@@ -77,7 +77,7 @@ function symbolic.input(layer, shape, dtype, rows)
   local full = { rows or -1 }
   for i = 1, #shape do
     local n = shape[i]
-    if type(n) ~= "number" or (n < 1 and n ~= -1) or n ~= math.floor(n) then
+    if type(n) ~= "number" or (n < 1 and n ~= -1) or n ~= math.floor(n) or n >= 2 ^ 53 then
       raise("Input: dimension %d is %s, expected a whole number from 1, or -1 for a size that is not known", i, errors.describe(n))
     end
     full[i + 1] = n

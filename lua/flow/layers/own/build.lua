@@ -39,17 +39,33 @@ function own_build.run(layer, build, ...)
   error(problem, 0)
 end
 
+local function set_built(self, shape)
+  if type(shape) == "table" then rawset(self, "_input_shape", shape) end
+  rawset(self, "_built", true)
+  rawset(self, "_built_in", placement.current() or false)
+  if variable.awaited then variable.awaited() end
+end
+
 -- A build() that a script's class defines: the layer is built after it, also when the script calls it.
 function own_build.wrap(build, class)
   return not rawget(class, "in_lua") and build or function(self, shape, ...)
     if rawget(self, "_building") then return build(self, shape, ...) end
-    if type(shape) == "table" and type(shape[1]) == "number" then shape = batch_shape(shape, self) end
+    if type(shape) == "table" and type(shape[1]) == "number" then
+      shape = batch_shape(require "flow.layers.own.build_shapes" (self, shape)[1], self)
+    end
     own_build.run(self, build, shape, ...)
+    if not self._built then set_built(self, shape) end
+  end
+end
+
+-- The build() of a layer of the library's in Lua that gets one shape: build(layer, shape) runs once, whoever calls it.
+function own_build.once(build)
+  return function(self, shape)
+    if rawget(self, "_building") then return build(self, type(shape[1]) == "table" and shape[1] or shape) end
     if self._built then return end
-    if type(shape) == "table" then rawset(self, "_input_shape", shape) end
-    rawset(self, "_built", true)
-    rawset(self, "_built_in", placement.current() or false)
-    if variable.awaited then variable.awaited() end
+    shape = batch_shape(require "flow.layers.own.build_shapes" (self, shape)[1], self)
+    own_build.run(self, build, shape)
+    set_built(self, shape)
   end
 end
 

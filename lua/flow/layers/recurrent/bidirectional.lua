@@ -9,6 +9,7 @@ local signature = require "flow.signature"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local entries = require "flow.layers.entries"
+local own_build = require "flow.layers.own.build"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 
 local raise = errors.raise
@@ -85,10 +86,9 @@ function Bidirectional.fields._autocasts() return false end      -- its layers d
 
 ---- calls --------------------------------------------------------------------------------------------------------------------------
 
-function Bidirectional:build(shape)
-  if type(shape[1]) == "table" then shape = shape[1] end
+Bidirectional.build = own_build.once(function(self, shape)
   for _, layer in ipairs(self._children) do layer:_ensure_built({ shape }, true) end
-end
+end)
 
 -- sequences, { initial_state = states of the forward layer, then those of the backward one, mask =, training = }.
 function Bidirectional:call(...)

@@ -11,6 +11,7 @@ local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local cells = require "flow.layers.recurrent.cells"
 local entries = require "flow.layers.entries"
+local own_build = require "flow.layers.own.build"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 local symbolic = require "flow.layers.symbolic"
 
@@ -246,10 +247,9 @@ function RNN:_infer(list, _, training)
 end
 
 -- Makes the cell's variables.
-function RNN:build(shape)
-  if type(shape[1]) == "table" then shape = shape[1] end
+RNN.build = own_build.once(function(self, shape)
   symbolic.infer(self, { { shape = { self.stateful and shape[1] or -1, 1, unpack(shape, 3) }, dtype = "float32" } }, true, false)
-end
+end)
 
 function RNN:compute_mask(_, mask)
   if type(mask) == "table" and not getmetatable(mask) then mask = mask[1] end

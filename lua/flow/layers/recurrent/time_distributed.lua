@@ -15,6 +15,7 @@ local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
 local penalties = require "flow.layers.added_losses"
 local entries = require "flow.layers.entries"
+local own_build = require "flow.layers.own.build"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 local several = require "flow.layers.several"
 local symbolic = require "flow.layers.symbolic"
@@ -172,10 +173,9 @@ function TimeDistributed:call(x, ...)
   return (is_by_rows(self.layer, training, {}) and together or one_by_one)(self, x, mask, training, dims)
 end
 
-function TimeDistributed:build(shape)
-  if type(shape[1]) == "table" then shape = shape[1] end
+TimeDistributed.build = own_build.once(function(self, shape)
   self.layer:_ensure_built({ without_steps(self, shape) }, true)
-end
+end)
 
 -- Shapes of the outputs, as the layer says of a step: see symbolic.infer.
 function TimeDistributed:_infer(list, single, training, as_call)
