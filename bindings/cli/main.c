@@ -7,6 +7,7 @@
 #include "modules.h"
 #include "rank.h"
 #include "remote.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
 #include <luajit.h>
@@ -14,6 +15,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -137,6 +139,21 @@ static void open_standard_descriptors(void)
   if (opened >= 0) close(opened);
 }
 
+static int exit_code; /* of main(), for what runs at exit */
+
+/* At exit, also by os.exit: where what was printed did not all reach standard output, on a full disk for example, this is said, and the
+ * code is that of a failure. Streams remember no reason: it is that of the last write only. */
+static void check_output(void)
+{
+  errno = 0;
+  int failed = fflush(stdout) != 0;
+  int reason = errno;
+  if (!failed && !ferror(stdout)) return;
+  fprintf(stderr, "flowlua: not all that was printed could be written to standard output%s%s\n", reason ? ": " : "",
+          reason ? strerror(reason) : "; is its disk full?");
+  _exit(exit_code ? exit_code : 1);
+}
+
 /* Two forms never open Lua: --rank and --remote, which the launcher starts between itself and a task. */
 int main(int argc, char **argv)
 {
@@ -151,6 +168,7 @@ int main(int argc, char **argv)
   }
   interrupt_state = L;
   flow_log_to_stdio(1);
+  atexit(check_output);
   lua_pushcfunction(L, run_protected);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
@@ -165,5 +183,6 @@ int main(int argc, char **argv)
   signal(SIGTERM, SIG_DFL);
   interrupt_context = NULL;
   lua_close(L);
+  exit_code = code;
   return code;
 }

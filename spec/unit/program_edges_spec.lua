@@ -62,6 +62,19 @@ describe("flowlua", function()
     end
   end)
 
+  it("says that what was printed did not reach standard output, and ends with a failure", function()
+    if support.run("test -c /dev/full && echo there") == "" then return pending "there is no /dev/full" end
+    for options, expected in pairs { ["-e 'print(1)'"] = 1, ["-e 'print(1) os.exit(0)'"] = 1, ["-v"] = 1, ["doctor"] = 1,
+      ["-e 'io.stdout:setvbuf(\"full\") print(1)'"] = 1, ["-e 'io.stderr:write(2)'"] = 0 } do
+      local output, code = support.run(("%s %s 2>&1 > /dev/full"):format(program, options))
+      assert.equal(expected, code, options)
+      local said = output:find("flowlua: not all that was printed could be written to standard output", 1, true)
+      assert.equal(expected == 1, said ~= nil, options)
+    end
+    local output = support.run(("%s -e 'print(1) error(2, 0)' 2>&1 > /dev/full"):format(program))
+    assert.truthy(output:find("^flowlua: 2\n"), output)
+  end)
+
   it("says what a script raised, whatever that is, and ends with 1", function()
     for _, case in ipairs {
       { 'setmetatable({}, { __tostring = function() error "x" end })', "an error that cannot be shown: table, whose __tostring fails" },
