@@ -103,6 +103,11 @@ local function bench_entry(instance, entry, filter, peak, seen)
 end
 
 local function bench_ops(names, filter)
+  if filter ~= "" and C.flow_op_find(filter) < 0 then
+    local ops = {}
+    for op = 0, C.flow_op_count() - 1 do ops[native.string(C.flow_op_name(op))] = true end
+    flow.errors.raise("bench: --op: there is no op %q%s", filter, flow.errors.suggestion(filter, ops))
+  end
   local peak = C.flow_peak()
   print(("one thread, %s, peak %.1f GFLOP/s; * is the variant that the engine chooses"):format(flow.isa(), 2e-9 * peak))
   print(("%-24s %-13s %12s %12s %12s  %s"):format("op", "variant", "predicted us", "measured us", "of the peak",
@@ -113,6 +118,7 @@ local function bench_ops(names, filter)
     local instance = instance_of(name)
     for entry = 0, C.flow_instance_entry_count(instance) - 1 do bench_entry(instance, entry, filter, peak, seen) end
   end
+  if next(seen) == nil then flow.errors.raise("bench: --op %s: no training step of %s has it", filter, table.concat(names, ", ")) end
 end
 
 return function(_, arguments)
