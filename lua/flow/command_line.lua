@@ -69,7 +69,10 @@ function args.parse(defaults, arguments)
     end
     result[name] = value
   end
-  arguments = arguments or rawget(_G, "arg") or {}
+  if arguments == nil then arguments = rawget(_G, "arg") or {} end
+  for i = 1, errors.check_list("flow.args: arguments", arguments) do
+    if type(arguments[i]) ~= "string" then raise("flow.args: argument %d is %s, expected a text", i, errors.describe(arguments[i])) end
+  end
   local i = 1
   while i <= #arguments do
     local text = arguments[i]

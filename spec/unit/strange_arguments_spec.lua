@@ -79,6 +79,40 @@ describe("strange arguments", function()
     end
   end)
 
+  it("are named where they are entries of lists, and in the hooks of a History", function()
+    local columns = flow.ones { 1, 8, 9 }
+    for text, f in pairs {
+      ["flow.fold: an output size is a whole number from 1, got a table"] = function() flow.fold(columns, { { 1 }, 4 }, 2) end,
+      ["flow.fold: a stride is a whole number from 1, got the number 0"] = function() flow.fold(columns, 4, 2, { stride = 0 }) end,
+      ["flow.unfold: a padding has 1 entries, expected 2"] = function()
+        flow.unfold(flow.ones { 1, 2, 4, 4 }, 2, { padding = { 1 } })
+      end,
+      ['flow.slice: entry 1 of the shape is the string "a", expected a whole number from 0, or -1 for all that follow'] = function()
+        flow.slice(flow.ones { 3, 3 }, { 2, 1 }, { "a", 2 })
+      end,
+      ["flow.image.random_crop: a size is a whole number from 0, got a table"] = function()
+        flow.image.random_crop(flow.zeros { 4, 6, 3 }, { 2, {}, 3 })
+      end,
+      ["flow.args: argument 1 is a table, expected a text"] = function() flow.args({ epochs = 3 }, { {}, "5" }) end,
+      ["flow.args: arguments is a list, got a function"] = function() flow.args({ epochs = 3 }, print) end,
+      ["model:plot takes a model, got the number -1"] = function() flow.plot.model(-1, "m.svg") end,
+      ["map: expected a function, got a table"] = function() flow.data.Dataset.from_tensor_slices({ "a" }):map {} end,
+      ["filter: expected a function, got a table"] = function() flow.data.Dataset.from_tensor_slices({ "a" }):filter {} end,
+      ["STFT: dimension 1 of a shape is a whole number from 0, got the number 1e+300"] = function()
+        flow.initializers.STFT() { 1e300, 1, 33 }
+      end,
+      ["flow.Model: outputs: the value is nested more than 800 deep; does a table contain itself?"] = function()
+        flow.Model { inputs = flow.Input { 2 }, outputs = first }
+      end,
+      ['History:on_epoch_end takes the number of an epoch and a table of its values, got the string "a"'] = function()
+        flow.callbacks.History():on_epoch_end("a", {})
+      end,
+    } do
+      assert.equal(text, message_of(f))
+    end
+    assert.matches("out of memory", message_of(function() flow.initializers.STFT() { 2 ^ 40, 1, 33 } end), 1, true)
+  end)
+
   it("may be initializers of a metric's variables, as of a layer's", function()
     local count = flow.metrics.Mean():add_weight { name = "count", shape = { 2 }, initializer = flow.initializers.Constant(3) }
     assert.same({ 3, 3 }, count:value():totable())

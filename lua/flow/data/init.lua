@@ -385,6 +385,7 @@ takes "map_func, num_parallel_calls?, deterministic?: boolean"
 function Dataset:map(f, parallel, in_order)
   need_tensors("map", self)
   if object.is(f, ElementFunction) then return map_with(self, "map", f.handle, parallel, in_order) end
+  trace.check_function("map", f)
   local dataset, added, own_scopes = self, 0, scopes.own()
   own_scopes.needs_values = nil
   while true do
@@ -402,6 +403,7 @@ end
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
   need_tensors("filter", self)
+  trace.check_function("filter", f)
   local handle = internal.predicate(self, f)
   if not handle then return internal.filter_in_lua("filter", self, f) end
   return map_with(self, "filter", handle)

@@ -145,10 +145,15 @@ local function run(what, f, specs, own, added)
            structure = made, again = again ~= nil, constants = constants }
 end
 
--- run() in its own trace, which is thrown away if it fails; the error then says that the function cannot be traced.
-local function trace_here(what, f, specs, own, added)
+-- Raises unless f can be called.
+function trace.check_function(what, f)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
+end
+
+-- run() in its own trace, which is thrown away if it fails; the error then says that the function cannot be traced.
+local function trace_here(what, f, specs, own, added)
+  trace.check_function(what, f)
   if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
   local function begin() check(C.flow_trace_begin(context)) end
   local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs, own, added)

@@ -74,9 +74,9 @@ function named.flattened(value, is_tensor)
       list[#list + 1] = entry
       return #list
     end
-    is_nested = is_nested or depth > 1
+    is_nested, depth = is_nested or depth > 1, errors.deeper("flow.Model: outputs", depth)
     local form = {}
-    for i, one in ipairs(entry) do form[i] = form_of(one, depth + 1) end
+    for i, one in ipairs(entry) do form[i] = form_of(one, depth) end
     return form
   end
   local form = form_of(value, 1)

@@ -121,6 +121,9 @@ end
 -- expand_nested =, dpi = }): the graph of layers, as a picture or, ending in .dot, for Graphviz.
 function plot.model(model, file, options)
   local kind = ending("model:plot", file, { "svg", "png", "dot" })
+  if not require("flow.object").is(model, require("flow.model").Model) then
+    errors.raise("model:plot takes a model, got %s", errors.describe(model))
+  end
   local room = require "flow.plot.model"
   if kind == "dot" then return io.write(file, room.dot(model, options)) end
   local drawing, title = room.draw(model, options)

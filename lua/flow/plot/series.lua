@@ -56,6 +56,7 @@ function series.panels(history, names)
     end
   else
     for name in pairs(given) do
+      if type(name) ~= "string" then raise("history:plot: names of metrics are texts, one is %s", errors.describe(name)) end
       local of = name:match("^val_(.+)$")
       if not (of and given[of]) then chosen[#chosen + 1] = name end
     end

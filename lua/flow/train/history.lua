@@ -1,5 +1,6 @@
 -- history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
 
+local errors = require "flow.errors"
 local callbacks = require "flow.train.callback"
 local printed = require "flow.classes.printed"
 local takes = require("flow.signature").takes
@@ -17,8 +18,12 @@ function History:on_train_begin()
 end
 -- Values are kept as they are in the logs, whatever callbacks before it have put there.
 function History:on_epoch_end(epoch, logs)
+  if type(epoch) ~= "number" or type(logs or {}) ~= "table" then
+    errors.raise("History:on_epoch_end takes the number of an epoch and a table of its values, got %s",
+      errors.describe(type(epoch) ~= "number" and epoch or logs))
+  end
   self.epoch[#self.epoch + 1] = epoch
-  for key, value in pairs(logs) do
+  for key, value in pairs(logs or {}) do
     self.history[key], self.epochs[key] = self.history[key] or printed {}, self.epochs[key] or printed {}
     table.insert(self.history[key], value)
     table.insert(self.epochs[key], epoch)

@@ -65,9 +65,11 @@ function stft.class(Initializer)
   signature.takes "shape: list, dtype?"
   function STFT:call(shape, dtype)
     if type(dtype) == "table" then dtype = dtype.dtype end
+    shape = require("flow.tensor.shapes").check_dims("STFT", shape)
     if #shape ~= 3 or shape[2] ~= 1 then
-      raise("STFT: the shape is {samples, 1, frequencies}, got {%s}", table.concat(shape, ", "))
+      raise("STFT: the shape is {samples, 1, frequencies}, got %s", tensor.shape_text(shape))
     end
+    tensor.zeros(shape):close()      -- raises if there is no memory for it, before the lists grow
     local values = stft.waves("STFT", self.options, self.side == "real" and math.cos or math.sin, shape[1], shape[3], (shape[3] - 1) * 2)
     return dtype and values:to(dtype) or values
   end

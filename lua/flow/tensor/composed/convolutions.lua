@@ -227,12 +227,10 @@ end)
 
 ---- patches ----------------------------------------------------------------------------------------
 
-local function pair_of(value) return type(value) == "table" and value or { value, value } end
-
 -- Blocks of pictures {batch, channels, height, width} as columns {batch, channels kh kw, blocks}.
 takes "x, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1; }"
 tools.define_long(function(x, kernel, options)
-  local pad = pair_of(options.padding)
+  local pad = per_axis(options.padding, 2, "unfold", "a padding", 0)
   x = ops.pad(operand(x, "unfold"), { { 0, 0 }, { 0, 0 }, { pad[1], pad[1] }, { pad[2], pad[2] } })
   local list, g = windows.taps(ops.moveaxis(x, 2, -1), kernel, options.stride, options.dilation, "valid", "unfold")
   local dims = tools.dims(list[1])
@@ -243,8 +241,10 @@ end, "unfold")
 -- The other way round: columns added up where blocks overlap.
 takes "x, output_size: number|list, kernel_size: number|list, { dilation = 1, padding = 0, stride = 1; }"
 tools.define_long(function(x, output, kernel, options)
-  x, output, kernel = floats(x, "fold"), pair_of(output), pair_of(kernel)
-  local pad, stride, dilation = pair_of(options.padding), pair_of(options.stride), pair_of(options.dilation)
+  local function pair_of(value, name, least) return per_axis(value, 2, "fold", name, least) end
+  x, output, kernel = floats(x, "fold"), pair_of(output, "an output size"), pair_of(kernel, "a window")
+  local pad, stride = pair_of(options.padding, "a padding", 0), pair_of(options.stride, "a stride")
+  local dilation = pair_of(options.dilation, "a dilation")
   local dims, count, sizes = tools.dims(x), {}, {}
   if #dims ~= 3 then raise("flow.fold: columns are {batch, channels kh kw, blocks}, got rank %d", #dims) end
   for i = 1, 2 do

@@ -328,7 +328,13 @@ local function moving_parts(x, starts, shape)
   end
   if type(starts) ~= "table" or type(shape) ~= "table" then return moving, starts, shape end
   errors.check_list("flow.slice: the positions", starts)
-  errors.check_list("flow.slice: the shape", shape)
+  for i = 1, errors.check_list("flow.slice: the shape", shape) do
+    local size = shape[i]
+    local known = not require("flow.tensor.shapes").is_rows(size)
+    if known and (type(size) ~= "number" or size < -1 or size ~= math.floor(size)) then
+      raise("flow.slice: entry %d of the shape is %s, expected a whole number from 0, or -1 for all that follow", i, errors.describe(size))
+    end
+  end
   local fixed, sizes = {}, { unpack(shape) }
   for i, start in ipairs(starts) do
     fixed[i] = start

@@ -106,7 +106,8 @@ local function crop_somewhere(x, size, seed, what)
   if #dims ~= #size then
     raise("flow.image.%s: the size has %d numbers, the tensor rank %d", what, #size, #dims)
   end
-  for axis, n in ipairs(size) do
+  for axis = 1, #size do
+    local n = tools.whole(size[axis], 0, "image." .. what, "a size")
     local room = tools.length(x, axis, what) - n
     if room < 0 then raise("flow.image.%s: axis %d has %d elements, %d are asked for", what, axis, n + room, n) end
     starts[axis] = room

@@ -8,13 +8,15 @@ local ops = tools.ops
 local windows = {}
 
 -- A number for all spatial axes, or a list of one each; in TensorFlow's form also { 1, ..., 1 } with those of batch and channels.
-function windows.per_axis(value, count, what, name)
+function windows.per_axis(value, count, what, name, least)
   local list = {}
   if type(value) == "table" and #value == count + 2 and value[1] == 1 and value[count + 2] == 1 then
     value = { unpack(value, 2, count + 1) }
   end
-  for i = 1, count do list[i] = tools.whole(type(value) == "table" and value[i] or value, 1, what, name) end
-  if type(value) == "table" and #value ~= count then raise("flow.%s: %s has %d entries, expected %d", what, name, #value, count) end
+  if type(value) == "table" and #value > 0 and #value ~= count then
+    raise("flow.%s: %s has %d entries, expected %d", what, name, #value, count)
+  end
+  for i = 1, count do list[i] = tools.whole(type(value) == "table" and value[i] or value, least or 1, what, name) end
   return list
 end
 
