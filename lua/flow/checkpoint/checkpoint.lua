@@ -210,7 +210,7 @@ local function match(parts, file)
       end, file.path)
       plan.states[#plan.states + 1] = { set = parts.states[path].set, value = value }
       used["\0" .. path] = true      -- a state may have the path of a variable: zero bytes are in none
-    else
+    elseif not parts.states[path].optional then
       plan.missing[#plan.missing + 1] = path
     end
   end
@@ -219,7 +219,8 @@ local function match(parts, file)
     if not used[name] and not name:find("/state/%d+$") then plan.unused[#plan.unused + 1] = name end
   end
   for _, note in ipairs(file:notes()) do
-    if note.key == "state" and not used["\0" .. note.path] then plan.unused[#plan.unused + 1] = note.path end
+    local optional = note.path:match "[^/]*$" == graph.DRAWS
+    if note.key == "state" and not used["\0" .. note.path] and not optional then plan.unused[#plan.unused + 1] = note.path end
   end
   return plan
 end

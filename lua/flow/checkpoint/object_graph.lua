@@ -2,7 +2,8 @@
 -- it is and not on automatic names, so that it is found again in another process.
 --
 --   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer; those in its
---                         fields, and metrics, are <path>/<field>
+--                         fields, and metrics, are <path>/<field>; the seed of a compiled model's steps and their numbers, from which
+--                         random layers draw, are the state <path>/draws
 --   optimizers, metrics   <path>/0, <path>/1 ... in the order of their variables
 --   get_state, set_state  a state, of whatever has these two methods: callbacks, flow.random
 --   iterators             a state: the position
@@ -20,7 +21,7 @@ local Iterator = require "flow.data.iterator"
 
 local raise = errors.raise
 local C = native.C
-local graph = {}
+local graph = { DRAWS = "draws" }
 
 local Graph = {}
 Graph.__index = Graph
@@ -39,9 +40,10 @@ local function add_variable(self, path, value)
   self.paths[#self.paths + 1] = unique
 end
 
--- Adds a state: get() returns a table that state_codec.lua can write, set(table) takes it back.
-local function add_state(self, path, get, set)
-  self.states[path] = { get = get, set = set }
+-- Adds a state: get() returns a table that state_codec.lua can write, set(table) takes it back. optional: a file or a program without it
+-- has all that it needs.
+local function add_state(self, path, get, set, optional)
+  self.states[path] = { get = get, set = set, optional = optional or false }
   self.state_paths[#self.state_paths + 1] = path
 end
 
@@ -53,6 +55,18 @@ local walk
 local function has_variables(value)
   return type(value) == "table" and getmetatable(value) and not object.is(value, Layer) and not variable.is_variable(value)
     and type(getmetatable(value).class) == "table" and object.has(value, "variables")
+end
+
+-- Where a compiled model is in the random numbers of its steps, so that training goes on with those that would have come.
+local function add_draws(self, path, model)
+  add_state(self, join(path, graph.DRAWS), function()
+    return { seed = rawget(model, "_seed"), steps = model._train_steps, others = model._other_steps, traces = model._trace_states }
+  end, function(state)
+    rawset(model, "_seed", state.seed)
+    rawset(model, "_train_steps", state.steps)
+    rawset(model, "_other_steps", state.others)
+    rawset(model, "_trace_states", state.traces)
+  end, true)
 end
 
 -- A layer or model: its own variables, its parts, and what it has in its fields besides.
@@ -68,7 +82,10 @@ local function walk_layer(self, path, layer)
   for i, child in ipairs(layer._children) do walk(self, join(path, ("layers/%d"):format(i - 1)), child) end
   local compiled = object.has(layer, "_compiled") and layer._compiled
   if object.has(layer, "fit") then self.models[#self.models + 1] = layer end
-  if compiled then walk(self, join(path, "optimizer"), compiled.optimizer) end
+  if compiled then
+    walk(self, join(path, "optimizer"), compiled.optimizer)
+    add_draws(self, path, layer)
+  end
   local names = {}
   for name, value in pairs(layer._assignments) do
     if type(name) == "string" and has_variables(value) then names[#names + 1] = name end

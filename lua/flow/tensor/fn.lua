@@ -19,6 +19,7 @@ local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -149,6 +150,20 @@ local function pack(...)
   return { n = select("#", ...), ... }
 end
 
+-- Calls trace(...) with the random state of the function's first trace: what is drawn while it is traced becomes part of the plan, and a
+-- program that goes on in another process (random.lua: get_state) needs the same plan.
+local function as_first(self, trace, ...)
+  local now, own = native.text(C.flow_context_save, context), scopes.own()
+  local first, outer = self.first_draws, own.draws_owner
+  self.first_draws = first or now
+  if first then check(C.flow_context_restore(context, first)) end
+  own.draws_owner = { name = fn.name_of(self), at = {} }
+  local ok, result = pcall(trace, self, ...)
+  own.draws_owner = outer
+  if first then check(C.flow_context_restore(context, now)) end
+  return ok, result
+end
+
 -- Calls f once on symbolic tensors. Returns the finished plan with the template of its results; an error passes through.
 local function trace(self, arguments, tensors)
   self.calls_inside = 0
@@ -277,7 +292,7 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
     self.traces = self.traces + 1
     if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
     fn.cannot_be_traced = false
-    local ok, result = pcall(trace, self, arguments, tensors)
+    local ok, result = as_first(self, trace, arguments, tensors)
     self.calls_inside = false
     local stays_lua = not ok and fn.cannot_be_traced
     fn.cannot_be_traced = false
@@ -288,7 +303,7 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
     if not ok and rows and not fixed then
       self.fixed[key], fixed = true, true
       key = complete(parts, tensors, nil)
-      ok, result = pcall(trace, self, arguments, tensors)
+      ok, result = as_first(self, trace, arguments, tensors)
       self.calls_inside = false
     end
     if not ok and self.may_stay_lua then
@@ -387,12 +402,23 @@ function Fn:close()
   self.plans, self.recent, self.fixed = {}, {}, {}
 end
 
+-- Those that are in use, with their numbers in the order in which they were made: flow.random keeps how often each has run, and where its
+-- first trace was in the random numbers.
+fn._living = setmetatable({}, { __mode = "k" })
+local made_ever = 0
+
+-- What tells functions apart, in another run of the same program, too.
+function fn.name_of(self) return ("%.17g"):format(self.seed) end
+
 local function new(f, where, seed)
-  return setmetatable({
+  local made = setmetatable({
     f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
-    may_stay_lua = false, seed = seed, calls_inside = false,      -- calls_inside: a number while it is traced
+    may_stay_lua = false, seed = seed, first_draws = false, calls_inside = false,      -- calls_inside: a number while it is traced
     input_signature = false,
   }, metatable)
+  made_ever = made_ever + 1
+  fn._living[made] = made_ever
+  return made
 end
 
 -- A traced version of f, which is a function or anything that can be called. input_signature: what it is called with.

@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local devices = require "flow.devices"
 local ops = require "flow.tensor.ops"
+local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 
 local C, raise = native.C, errors.raise
@@ -41,9 +42,22 @@ end
 internal.check_seed = check_seed
 random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
 
--- Where the drawing of seeds is: for checkpoints, flow.train.Checkpoint { random = flow.random }.
+-- Calls f(name, function) for each traced function that is in use, in the order in which they were made.
+local function for_traced(f)
+  local fn, list = package.loaded["flow.tensor.fn"], {}
+  for made, number in pairs(fn and fn._living or {}) do list[#list + 1] = { made, number } end
+  table.sort(list, function(a, b) return a[2] < b[2] end)
+  for _, entry in ipairs(list) do f(fn.name_of(entry[1]), entry[1]) end
+end
+
+-- Where the drawing of seeds is, and, of traced functions, how often each ran and where it was first traced, from which it draws: for
+-- checkpoints, flow.train.Checkpoint { random = flow.random }.
 function random:get_state()
-  return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil }
+  local runs, traces = {}, {}
+  for_traced(function(name, made)
+    if made.first_draws then runs[name], traces[name] = made.runs, made.first_draws end
+  end)
+  return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil, runs = runs, traces = traces }
 end
 function random:set_state(state)
   if type(state) ~= "table" or type(state.context) ~= "string" then
@@ -51,6 +65,24 @@ function random:set_state(state)
   end
   native.check(C.flow_context_restore(context, state.context))
   self.global_seed = state.global_seed or false
+  if not state.runs then return end      -- of an older version
+  for_traced(function(name, made)
+    if state.runs[name] then made.runs, made.first_draws = state.runs[name], state.traces[name] end
+  end)
+end
+
+-- Counts a generator's field up by one and returns it. What a trace takes from a generator begins, whenever it is traced, where it was at
+-- the first trace of its owner, a function or a step of a model: plans that are made again are equal. generator.traced keeps where.
+function internal.next_count(generator, field)
+  local owner = C.flow_trace_depth(context) > 0 and scopes.own().draws_owner
+  local count = generator[field]
+  if owner then
+    generator.traced[owner.name] = generator.traced[owner.name] or count
+    count = owner.at[generator] or generator.traced[owner.name]
+    owner.at[generator] = count + 1
+  end
+  rawset(generator, field, math.max(generator[field], count + 1))
+  return count + 1
 end
 
 -- A SeedGenerator may stand for a seed, as in Keras: it gives the next of its seeds.

@@ -130,23 +130,22 @@ Generator.metatable.gives_seeds = true
 
 -- A different seed at each call, which all follow from the first.
 function Generator:next()
-  self.count = self.count + 1
-  return random.following_seed(self.seed, self.count * 7919)
+  return random.following_seed(self.seed, random.next_count(self, "count") * 7919)
 end
 -- Where it is, for checkpoints.
-function Generator:get_state() return { seed = self.seed, count = self.count } end
+function Generator:get_state() return { seed = self.seed, count = self.count, traced = self.traced } end
 function Generator:set_state(state)
   if type(state) ~= "table" or type(state.seed) ~= "number" or type(state.count) ~= "number" then
     raise("SeedGenerator:set_state takes what get_state gave, got %s", errors.describe(state))
   end
-  self.seed, self.count = state.seed, state.count
+  self.seed, self.count, self.traced = state.seed, state.count, state.traced or {}
 end
 Generator.metatable.__tostring = function(self) return ("SeedGenerator (seed=%d, %d drawn)"):format(self.seed, self.count) end
 
 -- A generator is given as { seed = generator }, and gives seeds one after the other; generator:next() is the next one.
 takes "seed?: whole"
 function random.SeedGenerator(seed)
-  return object.new(Generator, { seed = random.seed_of("flow.random.SeedGenerator", { seed = seed }), count = 0 })
+  return object.new(Generator, { seed = random.seed_of("flow.random.SeedGenerator", { seed = seed }), count = 0, traced = {} })
 end
 
 return random

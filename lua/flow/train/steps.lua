@@ -244,12 +244,13 @@ local function drop(step)
   if not running then native.close(step.plan, C.flow_plan_release) end
 end
 
--- Drops all steps of a model, after compile, or when its layers change.
+-- Drops all steps of a model, after compile, or when its layers change. Of one that has none the states may be those of a checkpoint, with
+-- which its first ones are traced.
 function steps.clear(model)
+  if #model._steps > 0 then rawset(model, "_trace_states", {}) end
   for i = #model._steps, 1, -1 do drop(table.remove(model._steps, i)) end
   rawset(model, "_all_built", false)
   rawset(model, "_trainable_version", false)
-  rawset(model, "_trace_states", {})
   rawset(model, "_exact_steps", {})
   if rawget(model, "_host") and model._host.calls then rawset(model, "_host", nil) end      -- of a call() that may be another now
 end
@@ -268,7 +269,9 @@ end
 -- Builds every layer that is not built yet, for batches of this kind.
 function steps.ensure_built(model, kind, specs, layout)
   if model._all_built then return end
+  local resumed = next(model._trace_states) and native.text(C.flow_context_save, context)      -- what building draws was drawn before
   build(model, kind, specs, layout)
+  if resumed then check(C.flow_context_restore(context, resumed)) end
   rawset(model, "_all_built", true)
   rawset(model, "_trainable_version", false)
 end
@@ -282,14 +285,14 @@ end
 -- Traces with the random state of the first trace: numbers that are drawn while tracing become part of the plan, and a run that continues
 -- in another process (fit_position.lua) needs the same plan.
 local function trace_again(model, key, ...)
-  local now, first = native.text(C.flow_context_save, context), model._trace_states[key]
-  if not first then
-    model._trace_states[key] = now
-    return trace(model, ...)
-  end
-  check(C.flow_context_restore(context, first))
+  local now, first, own = native.text(C.flow_context_save, context), model._trace_states[key], scopes.own()
+  model._trace_states[key] = first or now
+  if first then check(C.flow_context_restore(context, first)) end
+  local outer = own.draws_owner
+  own.draws_owner = { name = key, at = {} }      -- random.lua: next_count
   local ok, plan = pcall(trace, model, ...)
-  check(C.flow_context_restore(context, now))
+  own.draws_owner = outer
+  if first then check(C.flow_context_restore(context, now)) end
   return ok and plan or error(plan, 0)
 end
 

@@ -118,8 +118,7 @@ local Generator = object.class("Generator")
 local function next_pair(self)
   if tensor.is_tracing() then
     local seeds = random.SeedGenerator(self.seed)
-    seeds.count = self.drawn
-    rawset(self, "drawn", self.drawn + 1)
+    seeds.count = random.next_count(self, "drawn") - 1
     return random.randint({ 2 }, 0, 2 ^ 31 - 1, { seed = seeds }):to "int64"
   end
   rawset(self, "drawn", self.drawn + 1)
@@ -153,7 +152,7 @@ function Generator:uniform_full_int(shape, dtype)
 end
 
 local function made(seed)
-  return object.new(Generator, { seed = seed, drawn = 0 })
+  return object.new(Generator, { seed = seed, drawn = 0, traced = {} })
 end
 
 -- A list of generators that draw other numbers than this one and than each other.
@@ -168,16 +167,18 @@ takes "seed: whole"
 function Generator:reset_from_seed(seed)
   rawset(self, "seed", seed)
   rawset(self, "drawn", 0)
+  rawset(self, "traced", {})
 end
 
 -- Where it is, for checkpoints: flow.train.Checkpoint { generator = generator }.
-function Generator:get_state() return { seed = self.seed, drawn = self.drawn } end
+function Generator:get_state() return { seed = self.seed, drawn = self.drawn, traced = self.traced } end
 function Generator:set_state(state)
   if type(state) ~= "table" or type(state.seed) ~= "number" or type(state.drawn) ~= "number" then
     raise("Generator:set_state takes what get_state gave, got %s", errors.describe(state))
   end
   rawset(self, "seed", state.seed)
   rawset(self, "drawn", state.drawn)
+  rawset(self, "traced", state.traced or {})
 end
 Generator.fields.state = Generator.get_state
 
