@@ -54,6 +54,37 @@ describe("flow.train", function()
     assert.same({}, warnings)
   end)
 
+  it("holds what is added later, before and after a restore", function()
+    local model, step = new_model(), flow.Variable(7)
+    for _ = 1, 2 do model:train_on_batch(x, y) end
+    local checkpoint = flow.train.Checkpoint {}
+    checkpoint.model, checkpoint.step = model, step
+    local path = checkpoint:write(folder .. "/late")
+    assert.equal(model, checkpoint.model)
+    local other, late = new_model(), flow.train.Checkpoint()
+    local status = late:restore(path):expect_partial()
+    assert.has.errors(function() status:assert_consumed() end)
+    late.step = flow.Variable(0)
+    assert.equal(7, late.step:item())
+    late.model = other
+    status:assert_consumed()
+    assert.same(numbers(model.weights), numbers(other.weights))
+    assert.same(numbers(model.optimizer.variables), numbers(other.optimizer.variables))
+    late.step:assign(1)
+    late.more = flow.Variable(5)      -- the file does not have it
+    assert.equal(5, late.more:item())
+    assert.has.errors(function() status:assert_existing_objects_matched() end)
+    assert.equal(1, late.step:item())
+    late.more = nil
+    assert.has.errors(function() return late.more end)
+    assert.matches("holds models, layers", support.message_of(function() late.number = 5 end), 1, true)
+    assert.matches("not save_counter", support.message_of(function() late["a/b"] = step end), 1, true)
+    flow.train.Checkpoint { step = flow.Variable(0) }:restore(path):assert_nontrivial_match()
+    assert.matches("nothing of what", support.message_of(function()
+      flow.train.Checkpoint { none = flow.Variable(0) }:restore(path):assert_nontrivial_match()
+    end), 1, true)
+  end)
+
   it("is a file that any reader of safetensors opens, with paths as names", function()
     local path = flow.train.Checkpoint { model = new_model() }:write(folder .. ".x")
     local file = tensor_file.open(path .. ".safetensors")

@@ -4,6 +4,8 @@
 --   local path = checkpoint:save("folder/ckpt")              "folder/ckpt-1"; the file has the ending .safetensors
 --   checkpoint:restore(path):assert_consumed()
 --
+-- Objects may be added later, too: checkpoint.model = model. What a restore has found for them in the file is theirs then.
+--
 -- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
 --
 -- The file is safetensors: a tensor for each variable under its path (object_graph.lua), and for each state a note "state" with its text
@@ -33,6 +35,11 @@ local FORMAT = "flowlua-checkpoint-1"
 local Checkpoint = object.class("Checkpoint")
 local Status = object.class("CheckpointStatus")
 
+local function check_name(name)
+  if type(name) == "string" and not name:find("[/#%z]") and name ~= "save_counter" then return end
+  raise("Checkpoint: the name of an object is a text without / and #, and not save_counter; got %s", errors.describe(name))
+end
+
 -- flow.train.Checkpoint { name = object, ... }; Checkpoint(model, { ... }): the model's parts without a name in front, as in Keras.
 function checkpoint.Checkpoint(objects, more, extra)
   if extra ~= nil then raise("Checkpoint takes (objects) or (model, objects); %s is one argument too many", errors.describe(extra)) end
@@ -50,20 +57,30 @@ function checkpoint.Checkpoint(objects, more, extra)
   end
   local kept = {}
   for name, value in pairs(objects) do
-    if type(name) ~= "string" or name:find("[/#%z]") or name == "save_counter" then
-      raise("Checkpoint: the name of an object is a text without / and #, and not save_counter; got %s", errors.describe(name))
-    end
+    check_name(name)
     kept[name] = value
   end
   graph.of(kept)      -- raises now for what cannot be held
   local counter = variable.Variable(tensor.zeros({}, { dtype = "int64" }), { name = "save_counter", trainable = false })
-  return object.new(Checkpoint, { objects = kept, save_counter = counter })
+  return object.new(Checkpoint, { objects = kept, save_counter = counter, _last = false })
 end
 
 -- What it holds is a field under its name, as in TensorFlow: checkpoint.step:assign_add(1).
 function Checkpoint:_missing(key)
   local objects = rawget(self, "objects") or {}
   return objects[key] ~= nil, objects[key], objects
+end
+
+-- checkpoint.model = model: another object of that name, nil: none.
+function Checkpoint:_set_missing(name, value)
+  check_name(name)
+  local parts, last = graph.of { [name] = value }, self._last      -- raises for what cannot be held
+  self.objects[name] = value
+  if last and #last.plan.unused > 0 and value ~= nil then self:_apply_late(name, value)
+  elseif last then
+    for _, path in ipairs(parts.paths) do table.insert(last.plan.missing, path) end
+  end
+  return true
 end
 
 -- The objects by their names, with save_counter; also of a checkpoint inside of another one.
@@ -196,6 +213,7 @@ local function match(parts, file)
     if file:find(path) then
       check_fit(file.path, path, file:dtype(path), file:shape(path), parts.variables[path])
       plan.variables[#plan.variables + 1] = { variable = parts.variables[path], value = file:read(path) }
+      plan.some = plan.some or path ~= "save_counter"
       used[path] = true
     else
       plan.missing[#plan.missing + 1] = path
@@ -239,6 +257,25 @@ function Checkpoint:_apply(file)
   return plan
 end
 
+-- Gives an object that was added after the last restore what the file of that has for it.
+function Checkpoint:_apply_late(name, value)
+  local last = self._last
+  local file = checkpoint.open(last.path)
+  local ok, problem = pcall(function()
+    build_optimizers(graph_of(self), file)
+    local plan, given = match(graph.of { [name] = value }, file), {}
+    for _, entry in ipairs(plan.states) do entry.set(entry.value) end
+    for _, entry in ipairs(plan.variables) do entry.variable:assign(entry.value) end
+    for _, path in ipairs(plan.unused) do given[path] = false end
+    local left, before = {}, last.plan.unused
+    for _, path in ipairs(before) do left[#left + 1] = given[path] == false and path or nil end
+    for i = #before, 1, -1 do before[i] = left[i] end      -- the status has this very list
+    for _, path in ipairs(plan.missing) do table.insert(last.plan.missing, path) end
+  end)
+  file:close()
+  if not ok then error(problem, 0) end
+end
+
 -- Gives all workers what the objects of the one hold that speaks, the chief's mostly. All have equal objects and call this at once.
 -- Variables that only the others have stay unchanged. Returns those that only this one lacks.
 function Checkpoint:_share(worker)
@@ -275,7 +312,8 @@ end
 
 -- The result of a restore: what the file and the program do not have in common.
 local function status_of(path, plan)
-  local self = object.new(Status, { path = path, missing = plan.missing, unused = plan.unused, _sentinel = false })
+  local self = object.new(Status, { path = path, missing = plan.missing, unused = plan.unused, _sentinel = false,
+                                     _some = plan.some or plan.states and #plan.states > 0 or false })
   if #plan.missing + #plan.unused == 0 then return self end
   local asked = { done = false }
   rawset(self, "_asked", asked)
@@ -298,6 +336,7 @@ function Checkpoint:restore(path)
   local ok, plan = pcall(self._apply, self, file)
   file:close()
   if not ok then error(plan, 0) end
+  rawset(self, "_last", { path = path, plan = plan })
   return status_of(path, plan)
 end
 Checkpoint.read = Checkpoint.restore
@@ -318,6 +357,13 @@ end
 function Status:assert_existing_objects_matched()
   self:expect_partial()
   if #self.missing > 0 then raise("%s: it does not have %s", self.path, some(self.missing)) end
+  return self
+end
+
+-- Raises if nothing that the program has was in the file.
+function Status:assert_nontrivial_match()
+  self:expect_partial()
+  if self.path ~= "" and not self._some then raise("%s: it has nothing of what the checkpoint holds", self.path) end
   return self
 end
 

@@ -163,6 +163,9 @@ checkpoint:read: Reads what write() wrote.
   local checkpoint = flow.train.Checkpoint { epoch = flow.Variable(0) }
   checkpoint:write("here")
   checkpoint:read("here")
+status:assert_nontrivial_match: Raises if nothing of what the checkpoint holds was in the file.
+  local checkpoint = flow.train.Checkpoint { step = flow.Variable(0) }
+  checkpoint:restore(checkpoint:save("ckpt")):assert_nontrivial_match()
 status:assert_consumed: Raises unless all that the checkpoint holds was restored.
   local checkpoint = flow.train.Checkpoint { epoch = flow.Variable(5) }
   checkpoint:restore(checkpoint:save("ckpt")):assert_consumed()
