@@ -1,9 +1,9 @@
-/* attention_cache.c: keys and values that attention keeps from call to call, so that a text is written step by step without computing its
- * beginning again; as in KerasHub's CachedMultiHeadAttention (keras_hub/src/layers/modeling/cached_multi_head_attention.py). A cache is a
- * tensor {batch, 2, steps, heads, size}: at 0 of the second axis are keys, at 1 values. A call gives the cache for the next call.
+/* attention_cache.c: keys and values that attention keeps from call to call, so that the next step of a text does not compute the steps
+ * before it again; as in KerasHub's CachedMultiHeadAttention (keras_hub/src/layers/modeling/cached_multi_head_attention.py). A cache is a
+ * tensor {batch, 2, steps, heads, size}: index 0 of the second axis has the keys, 1 the values. A call returns the cache for the next call.
  *
- * Where the steps of a call begin is a tensor, so one trace serves all steps of a text. The new cache is made in one pass over the old
- * one: a step is a new one where its place is that of the call, else the old one. */
+ * The place of a call's first step is a tensor, so one trace serves all steps of a text. The new cache is made in one pass over the old
+ * one: places of the call's steps get these, all others keep theirs. */
 #include "layers/attention.h"
 #include "ops/index_words.h"
 #include "tensor/tensor.h"
@@ -39,7 +39,7 @@ flow_status flow_attention_check_cache(const flow_layer *layer, const flow_atten
   return FLOW_OK;
 }
 
-/* index for each row of x {batch, steps, features}, so that it has no value while x has none. */
+/* index for each row of x {batch, steps, features}: it then depends on x, and has no value while x has none. */
 static flow_tensor *for_each_row(flow_expression *e, flow_tensor *index, flow_tensor *x)
 {
   flow_attributes part = { .slice = { .rank = 3, .end = { INT64_MAX / 2, 1, 1 }, .step = { 1, 1, 1 } } };
@@ -47,8 +47,8 @@ static flow_tensor *for_each_row(flow_expression *e, flow_tensor *index, flow_te
   return first ? e_add(e, index, flow_express_cast(e, e_mul(e, first, flow_express_number(e, first, 0)), index->dtype)) : NULL;
 }
 
-/* Looked up in the list of all numbers that are possible, since that is checked when a trace runs, too. A trace may have more steps than
- * the cache, where large numbers stand in for a size that is not known (lua/flow/layers/symbolic.lua): then none is possible. */
+/* The index is looked up in the list of all possible indices, since gather checks it in each run of a trace, too. A trace may have more
+ * steps than the cache, as large numbers stand for unknown sizes (lua/flow/layers/symbolic.lua): the list is then empty. */
 flow_tensor *flow_attention_start(flow_expression *e, const flow_attention_cache *cache, flow_tensor *key)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -74,7 +74,7 @@ static flow_tensor *with_axes(flow_expression *e, flow_tensor *x, int count)
   return x;
 }
 
-/* Of several steps each is first brought to its place, with others of them everywhere else; a single one is everywhere by broadcasting. */
+/* Several steps are first brought to their places by take_along, with copies of them in all other places; a single one is broadcast. */
 flow_tensor *flow_attention_store(flow_expression *e, flow_tensor *held, flow_tensor *start, flow_tensor *key, flow_tensor *value)
 {
   if (e->status != FLOW_OK) return NULL;
@@ -83,7 +83,7 @@ flow_tensor *flow_attention_store(flow_expression *e, flow_tensor *held, flow_te
   flow_express_all(e, FLOW_OP_concat, parts, 2, &(flow_attributes){ .axis = { 1 } }, &block);     /* {batch, 2, steps, heads, size} */
   flow_tensor *places = with_axes(e, flow_attention_positions(e, held->shape[STEPS_AXIS], 1), 1); /* {steps, 1, 1} */
   if (start && start->rank > 0) start = with_axes(e, start, 4);
-  flow_tensor *number = e_sub(e, places, start), *inside; /* of the steps of this call, which place is whose */
+  flow_tensor *number = e_sub(e, places, start), *inside; /* [place]: number of its step within this call */
   if (e->status != FLOW_OK) return NULL;
   if (steps == 1) {
     inside = e_eq(e, number, flow_express_number(e, number, 0));

@@ -20,7 +20,7 @@ static int is_text(const flow_json *value, const char *text)
   return flow_json_is(value, FLOW_JSON_TEXT) && strcmp(value->text, text) == 0;
 }
 
-/* Of one entry. What it is quantized to says its policy's mode; source_name is the policy in floats. */
+/* For one entry. Its policy's mode says what it is quantized to; source_name is the policy in floats. */
 static flow_status plain_entry(flow_json *entry, flow_json *config)
 {
   const flow_json *policy = flow_json_member(config, "dtype"), *given = flow_json_member(policy, "config");
@@ -37,7 +37,7 @@ static flow_status plain_entry(flow_json *entry, flow_json *config)
   return flow_json_put(config, "dtype", plain) && put_mode(entry) ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
 }
 
-/* How deep JSON nests is bounded where it is read. */
+/* Recursion is bounded: the reader of JSON limits nesting. */
 flow_status flow_quantized_description(flow_json *description)
 {
   flow_json *config = flow_json_member(description, "config");
@@ -63,7 +63,7 @@ static int has_tables(const flow_layer *layer)
   return strcmp(layer->class->name, "ReversibleEmbedding") == 0;
 }
 
-/* Each table is before its scales; else the scales of the kernel, which is the first, are the last. */
+/* In a file each table stands before its scales. In other groups the kernel is first and its scales are last. */
 int flow_quantized_place(const flow_layer *layer, int count, int index, int *scale)
 {
   if (has_tables(layer)) {
@@ -103,7 +103,7 @@ static int64_t steps_of(const flow_layer *layer, int by_rows, const flow_tensor 
   return next;
 }
 
-/* Each value over its scale. */
+/* Divides each value by its scale. */
 static void scale_values(flow_tensor *values, const float *scales, const int64_t *steps)
 {
   float *x = flow_tensor_elements(values);
@@ -123,7 +123,8 @@ flow_status flow_quantized_read(flow_tensor_file *file, int kernel, int scale, f
 {
   flow_tensor *storage, *bytes = NULL, *scales = NULL, *values = NULL;
   int64_t steps[FLOW_MAX_RANK];
-  int by_rows = is_table(layer) || (has_tables(layer) && variable == layer->variables[0]); /* the way back has a scale for each column */
+  /* A table has a scale for each row, and the second one of ReversibleEmbedding one for each column. */
+  int by_rows = is_table(layer) || (has_tables(layer) && variable == layer->variables[0]);
   FLOW_TRY(flow_variable_tensor(variable, &storage));
   flow_status status = flow_tensor_file_read(file, kernel, &bytes);
   if (status == FLOW_OK) status = flow_tensor_file_read(file, scale, &scales);

@@ -13,8 +13,9 @@
 #include "ops/matrix_product.h"
 #include "plan/passes/fusion.h"
 
-/* Scores of a matrix up to which it stays in the cache, as in flow_kind_matmul. A gradient computes the scores again, a sixth more, which
- * a mask often saves twice over; without one, memory is worth it from FEWEST_UNMASKED scores on, 4 MB for each matrix. */
+/* MOST_IN_CACHE: scores of a matrix up to which it stays in the cache, as in flow_kind_matmul. FEWEST_UNMASKED: in training the scores are
+ * computed a second time, a sixth more work. A mask often saves twice that; without one the saved memory, 4 MB for each matrix, is worth it
+ * from this number of scores on. */
 enum { MOST_IN_CACHE = 1 << 16, FEWEST_UNMASKED = 1 << 20 };
 
 /* The nodes that the new ones replace; where: NULL without a mask; to_query, to_key: NULL where nobody asks for that gradient. */
@@ -25,8 +26,8 @@ static const flow_signature *signature_of(const flow_graph *graph, int value) { 
 
 /* ---- products ----------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether a product of float32 matrices transposes this one of its operands, or none (0). swapped: those that may lie so, a sum of
- * flow_swapped. */
+/* Whether the node is a product of float32 matrices that transposes this operand and no other, or none (0). swapped: the operands that may
+ * be swapped, a sum of flow_swapped. */
 static int is_product(const flow_node *node, int transposed, int swapped)
 {
   return node->op == FLOW_OP_matmul && !node->bfloat16 && (node->attributes.matmul.transpose_a != 0) == (transposed == FLOW_SWAPPED_A) &&
@@ -35,7 +36,7 @@ static int is_product(const flow_node *node, int transposed, int swapped)
 
 static int has(const flow_node *node, int bit) { return (node->attributes.matmul.swapped & bit) != 0; }
 
-/* An axis before rows and columns. */
+/* The size of an axis before rows and columns. */
 static int64_t leading(const flow_signature *x, int swapped, int axis)
 {
   return x->dims[swapped && axis == x->rank - 3 ? x->rank - 2 : axis];
@@ -70,8 +71,7 @@ static int is_mask(const flow_graph *graph, const flow_node *where)
   return condition->dtype == FLOW_BOOL && other->rank == 0 && other->dtype == FLOW_FLOAT32;
 }
 
-/* What leads to the weights, whose softmax p has, if only it reads that, and whether their product with the values, which p has, is one of
- * large matrices. */
+/* Sets p's scores and mask, given its softmax and result. Whether they are the pattern: nothing else reads them, and matrices are large. */
 static int find_forward(const flow_graph *graph, const int *readers, forward *p, int trains)
 {
   p->where = flow_sole_producer(graph, readers, p->softmax->inputs[0], FLOW_OP_where);
@@ -81,7 +81,7 @@ static int find_forward(const flow_graph *graph, const int *readers, forward *p,
          is_large(graph, p, trains && !p->where ? FEWEST_UNMASKED - 1 : MOST_IN_CACHE);
 }
 
-/* Writes q, k, v and the mask with its number; returns how many these are. */
+/* Writes q, k, v, and the mask and what it puts in place of scores; returns how many operands these are. */
 static int operands_of(const forward *p, int *inputs)
 {
   inputs[0] = p->scores->inputs[0];
@@ -128,7 +128,7 @@ static const flow_node *product_reading(const flow_fusion *f, int value, int tra
   return NULL;
 }
 
-/* The node that reads the gradient of the scores, if it is alone and puts 0 where the mask leaves one out. */
+/* The node that puts 0 into the gradient of the scores where the mask leaves one out, if nothing else reads that gradient; else NULL. */
 static const flow_node *masked_gradient(const flow_fusion *f, int ds, int mask)
 {
   for (int n = 0; n < f->graph->node_count; n++) {
@@ -155,7 +155,7 @@ static int is_follower(const flow_fusion *f, const backward *b, const flow_node 
   return !node || (is_same(node, 1, scores, operand) && b->to_value < node && !f->returned[node->outputs[0]]);
 }
 
-/* gradient: of the softmax. */
+/* Sets *b, given the gradient of the softmax. Whether its nodes are the pattern. */
 static int find_backward(const flow_fusion *f, const flow_node *gradient, const forward *p, backward *b)
 {
   enum { B = FLOW_SWAPPED_B, BOTH = FLOW_SWAPPED_A | FLOW_SWAPPED_B, RESULTS = FLOW_SWAPPED_B | FLOW_SWAPPED_C };
@@ -173,7 +173,7 @@ static int find_backward(const flow_fusion *f, const flow_node *gradient, const 
          has(b->to_weights, FLOW_SWAPPED_A) == has(p->result, FLOW_SWAPPED_C);
 }
 
-/* The node that makes dv, the first of the three, makes all of them. */
+/* The node of dv, the first of the three, becomes the node of all of them. */
 static flow_status replace_backward(flow_fusion *f, const forward *p, const backward *b)
 {
   int inputs[6] = { b->to_weights->inputs[0] }, count = 1 + operands_of(p, inputs + 1);
@@ -191,7 +191,7 @@ static flow_status replace_backward(flow_fusion *f, const forward *p, const back
   return FLOW_OK;
 }
 
-/* The weights are read by the result, the gradient of the values and this node. */
+/* The weights must have three readers: the result, the gradient of the values and this node. */
 static flow_status fuse_backward(flow_fusion *f, int n)
 {
   enum { RESULTS = FLOW_SWAPPED_B | FLOW_SWAPPED_C };

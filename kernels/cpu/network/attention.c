@@ -1,25 +1,26 @@
-/* attention.c: the ops attention, softmax(q k^T) v, and attention_gradient, by blocks of the query's rows, of which all scores are in a
- * core's cache: the whole matrix of scores is never in memory. The gradient computes them again, as in Dao et al., "FlashAttention" (2022).
- * Where a mask lets a block see some of the keys only, as a causal one does, the others are not computed.
+/* attention.c: the ops attention, softmax(q k^T) v, and attention_gradient, by blocks of the query's rows. All scores of a block fit into a
+ * core's cache; the whole matrix of scores is never in memory. The gradient computes them again, as in Dao et al., "FlashAttention" (2022).
+ * If a mask, such as a causal one, lets a block see some of the keys only, scores of the others are not computed.
  *
- * Products are exact: the bits of a row depend neither on the block that it is in nor on the number of threads. What the gradient adds up
- * over rows it adds in their order. */
+ * Products are exact: the bits of a row depend neither on its block nor on the number of threads. The gradient adds up over rows in their
+ * order. */
 #include <string.h>
 
 #include "cpu/matrix_product/gemm.h"
 #include "cpu/network/softmax_rows.h"
 #include "ops/matrix_product.h"
 
-/* MOST_SCORES: of a block, 512 KB. FEWEST_ROWS: with fewer, packing the keys for each block would weigh. */
+/* MOST_SCORES: of a block, 512 KB. FEWEST_ROWS: with fewer, packing the keys for each block would take a noticeable time. MOST_ROWS: 128
+ * to 320 take the same time; with smaller blocks more threads have work. */
 enum { MOST_SCORES = 1 << 17, FEWEST_ROWS = 64, MOST_ROWS = 192 };
 
-/* The inputs of attention, which those of attention_gradient have after g. */
+/* The inputs of attention. Those of attention_gradient are g and these. */
 enum { QUERY, KEY, VALUE, MASK, LEFT_OUT };
 
 /* The outputs of attention_gradient. */
 enum { VALUE_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT };
 
-/* A call: its products as the op matmul has them, for all matrices, and how it is cut. */
+/* A call: its products, described as calls of the op matmul for all matrices, and how it is cut. */
 typedef struct attention {
   const flow_operand *inputs;       /* from QUERY on */
   int is_masked;
@@ -31,7 +32,7 @@ typedef struct attention {
   int64_t block, blocks;            /* rows of a block; blocks of a matrix */
 } attention;
 
-/* As matmul would be called with these operands. */
+/* A call of matmul with these operands. */
 static product product_of(const flow_operand *a, const flow_operand *b, const flow_operand *c, flow_attributes attributes)
 {
   flow_operand inputs[2] = { *a, *b }, output = *c;
@@ -40,7 +41,7 @@ static product product_of(const flow_operand *a, const flow_operand *b, const fl
   return describe_matmul(&call);
 }
 
-/* What lies in memory as {..., rows, heads, columns}. */
+/* Whether the operand of this bit lies in memory as {..., rows, heads, columns}. */
 static int is_swapped(const flow_call *call, int bit) { return (call->attributes->matmul.swapped & bit) != 0; }
 
 /* keys: scores that a row has in memory. */
@@ -52,7 +53,7 @@ static int64_t block_for(int64_t rows, int64_t keys)
   return most < rows ? most : rows > 0 ? rows : 1;
 }
 
-/* The products of a matrix of the gradient, from transposed weights or scores where it adds up over rows. */
+/* The products of the gradient. Those that add up over rows transpose the weights or the scores. */
 static void describe_gradient(const flow_call *call, attention *a)
 {
   const flow_operand *g = &call->inputs[0], *q = &a->inputs[QUERY], *k = &a->inputs[KEY], *v = &a->inputs[VALUE];
@@ -96,8 +97,8 @@ static attention describe_attention(const flow_call *call)
 
 /* ---- memory --------------------------------------------------------------------------------------------------------------------- */
 
-/* A member's block: weights, and of the gradient theirs and a sum over the block's rows; partial sums of a product, and what gemm_run
- * packs. */
+/* A member's scratch memory: the weights of a block; for the gradient also their gradients and a sum over the block's rows; partial sums of
+ * a product, and what gemm_run packs. */
 typedef struct memory { float *weights, *gradients, *sum; void *partial, *packed; } memory;
 
 static size_t scores_bytes(const attention *a)

@@ -1,7 +1,7 @@
--- bytes.lua: reads weights that Keras' quantize("int8") has made bytes of. In a file, the group of such a layer begins with the bytes and
--- ends with their scales: kernel, bias, kernel_scale, or embeddings, embeddings_scale, and those of a second table
--- (keras.src.layers.core: variable_serialization_spec; own/byte_kernels.lua writes them). Here the layer gets the floats
--- that these stand for, of which it makes the same bytes (core/layers/quantization.h).
+-- bytes.lua: reads weights that Keras' quantize("int8") has turned into bytes. In a file the group of such a layer has bytes first and
+-- their scales last: kernel, bias, kernel_scale, or embeddings, embeddings_scale, and those of a second table (keras.src.layers.core:
+-- variable_serialization_spec; own/byte_kernels.lua writes them). Here the layer gets the floats that the bytes stand for, from which it
+-- makes the same bytes (core/layers/quantization.h).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -17,7 +17,7 @@ function bytes.are_in(file, path, count, variables)
   return first and file:dtype(first) == "int8"
 end
 
--- The floats of a variable of a layer that a file has in bytes at `position`, with scales at position `scale`.
+-- The floats for a variable of a layer, from bytes at `position` of the file and scales at position `scale`.
 function bytes.read(file, layer, v, position, scale)
   local content = file:read(position)
   local ok, floats = pcall(byte_kernels.floats, layer, v, content, file:read(scale))

@@ -1,7 +1,7 @@
--- byte_kernels.lua: the kernels of layers that compute in int8 by rows of their inputs (flow/layers/quantization.lua), as Keras makes bytes
--- of them: a byte is a weight times 127 over the largest of the axes that a product sums, to which Keras adds 1e-7
--- (keras.src.quantizers.quantizers.abs_max_quantize). Layers here keep floats: round() replaces them by what the bytes stand for, and
--- split() makes the bytes again, without that 1e-7, for files.
+-- byte_kernels.lua: kernels as bytes, for layers that compute in int8 by rows of their inputs (flow/layers/quantization.lua). As in Keras
+-- (keras.src.quantizers.quantizers.abs_max_quantize) a byte is the weight times a scale: 127 / (the largest absolute weight along the axes
+-- that the product sums + 1e-7). Layers here keep floats: round() replaces them by bytes / scale, and split() makes the same bytes again
+-- for files, then without the 1e-7.
 
 local ops = require "flow.tensor.ops"
 
@@ -10,13 +10,13 @@ local byte_kernels = {}
 local NAMES = { kernel = true, embeddings = true, reverse_embeddings = true }
 local EPSILON, NONE = 1e-7, 1e-30
 
--- Letters of an EinsumDense: of its kernel, and of its output, as text.
+-- The letters of an EinsumDense's kernel and of its output, as two strings without spaces.
 local function letters(layer)
-  local kernel, output = layer.equation:match ",([^-]*)->(.*)$"
-  return kernel:gsub("%s", ""), output:gsub("%s", "")
+  local kernel, output = layer.equation:gsub("%s", ""):match ",([^-]*)->(.*)$"
+  return kernel, output
 end
 
--- The axes of a kernel that a product sums, or, of a table of rows, those of a row.
+-- The axes along which a kernel's weights share a scale: those that the product sums, or those of a row of an Embedding's table.
 local function summed(layer, v)
   local class, axes = layer._record_name, {}
   if class == "EinsumDense" then
@@ -30,7 +30,7 @@ local function summed(layer, v)
   return v.path:find("/attention_output/", 1, true) and { 1, 2 } or { 1 }
 end
 
--- The kernels of a layer that is built, { variable =, axes = those that are summed }.
+-- The kernels of a built layer, a list of { variable =, axes = the axes that share a scale }.
 function byte_kernels.of(layer)
   local list = {}
   for _, v in ipairs(layer.weights) do
@@ -39,7 +39,7 @@ function byte_kernels.of(layer)
   return list
 end
 
--- The bytes, as floats, of values, and their scales, which have a 1 for each axis that is summed.
+-- The bytes of values, as floats, and the scales, whose shape has a 1 for each of the axes.
 local function split(values, axes, epsilon)
   if #axes == 0 then axes = nil end      -- one number each
   local largest = axes and values:abs():max(axes, true) or values:abs()
@@ -47,12 +47,13 @@ local function split(values, axes, epsilon)
   return ops.clip(ops.round(values * scales), -127, 127), scales
 end
 
--- The values that bytes say, of values that may be any.
+-- Any values rounded to what bytes can stand for.
 function byte_kernels.rounded(values, axes)
   local bytes, scales = split(values, axes, EPSILON)
   return bytes / scales
 end
 
+-- Rounds all kernels of a layer so.
 function byte_kernels.round(layer)
   for _, kernel in ipairs(byte_kernels.of(layer)) do
     local v = kernel.variable
@@ -60,7 +61,7 @@ function byte_kernels.round(layer)
   end
 end
 
--- The scales as Keras keeps them: those of an EinsumDense, which the projections of an attention are, too, stand as the axes of its output.
+-- The scales in the shape that Keras keeps. Those of an EinsumDense, and of the projections of an attention, have the axes of the output.
 local function as_in_keras(layer, scales, axes)
   if layer._record_name:find "Attention$" then
     local shape = ops.squeeze(scales, axes).shape
@@ -79,14 +80,14 @@ local function as_in_keras(layer, scales, axes)
   return ops.transpose(scales, order):reshape(sizes)
 end
 
--- What a file keeps of a kernel in place of it: bytes and their scales. values: others than its own, which bytes have to say first.
+-- What a file keeps in place of a kernel: bytes and their scales. values: in place of the kernel's own; they are not rounded yet.
 function byte_kernels.stored(layer, kernel, values)
   local bytes, scales = split((values or kernel.variable:value()):to "float32", kernel.axes, values and EPSILON or 0)
   return bytes:to "int8", as_in_keras(layer, scales, kernel.axes)
 end
 
--- A group of variables of a layer as Keras writes it: kernel, bias, kernel_scale, or, of tables, embeddings, embeddings_scale and the same
--- of the other one. value_of(v): of a variable; by default its own.
+-- The tensors of a layer's group in a file, in Keras' order: kernel, bias, kernel_scale; or embeddings, embeddings_scale, and the same for
+-- a second table. value_of(v): what to write for a variable; by default its value.
 function byte_kernels.group(layer, variables, value_of)
   local kernels, list, last = {}, {}, {}
   for _, kernel in ipairs(byte_kernels.of(layer)) do kernels[kernel.variable.path] = kernel end
@@ -106,7 +107,7 @@ end
 
 local TABLES = { embeddings = true, reverse_embeddings = true }
 
--- Where the variables of a group are in it, a list of { number, number of the scales or nil }, and how many tensors it has.
+-- Where a group has the variables, a list of { number, number of the scales or nil }, and how many tensors it has.
 function byte_kernels.places(variables)
   local list, at = {}, 0
   for i, v in ipairs(variables) do
@@ -117,10 +118,10 @@ function byte_kernels.places(variables)
   return list, list.count or at
 end
 
--- The scales of an EinsumDense, which stand as the axes of its output, as those of the kernel; 1 where the kernel's axis is summed.
+-- The scales of an EinsumDense, which have the axes of its output, with the kernel's axes; 1 for those that are summed.
 local function scales_of_einsum(layer, scale, shape)
-  local kernel, output = layer.equation:match ",([^-]*)->(.*)$"
-  kernel, output = kernel:gsub("%s", ""), output:gsub("[%s.]", "")
+  local kernel, output = letters(layer)
+  output = output:gsub("%.", "")
   local sizes, order, result = {}, {}, {}
   for letter in output:gmatch "." do
     local axis = kernel:find(letter, 1, true)
@@ -137,7 +138,8 @@ local function scales_of_einsum(layer, scale, shape)
   return ops.transpose(ops.reshape(scale, sizes), order):reshape(result)
 end
 
--- Those of the other layers: one for each entry of the kernel's last axes, or, of a table, for each of its rows.
+-- The scales of any layer with the kernel's axes. Files of other layers have one for each entry of the kernel's last axes, or for each row
+-- of an Embedding's table.
 local function scales_of(layer, v, scale, shape)
   if layer._record_name == "EinsumDense" then return scales_of_einsum(layer, scale, shape) end
   if v.name == "embeddings" then return ops.reshape(scale, { shape[1], 1 }) end
@@ -149,12 +151,12 @@ local function scales_of(layer, v, scale, shape)
   return ops.reshape(scale, sizes)
 end
 
--- The floats that bytes and scales of a file say of a variable; raises where they do not fit.
+-- The floats that a file's bytes and scales stand for; raises if they do not fit the variable.
 function byte_kernels.floats(layer, v, content, scale)
   return content:to "float32" / scales_of(layer, v, scale, v.shape)
 end
 
--- x as bytes with a range for each row say it; the gradient passes as if it were not rounded. axes: of a row.
+-- x rounded to bytes with a scale for each row; the gradient passes as if nothing was rounded. axes: of a row.
 function byte_kernels.round_rows(x, axes)
   local floats = x:to "float32"
   local rounded = ops.stop_gradient(byte_kernels.rounded(floats, axes):to(x.dtype))
