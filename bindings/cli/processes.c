@@ -80,7 +80,7 @@ static void fail_to_become(const char *program, const char *why)
   _exit(127);
 }
 
-/* As above. The outputs first, so that what fails is heard. */
+/* As above. The outputs come first, so that messages of later failures are seen. */
 static void become(const process_start *start, pid_t parent, const streams *has)
 {
   setpgid(0, 0);

@@ -29,7 +29,7 @@ static int read_tag(const char *text, size_t count, int spaces, int *rank, int *
   return 0;
 }
 
-/* The process around a rank says that it failed. What the rank says that was killed may come after what those say that have noticed. */
+/* The process around a rank says that it failed. The lines of the killed rank may come after lines of ranks that noticed its end. */
 static void note_end(tagged *self)
 {
   static const char KILLED[] = "was killed";

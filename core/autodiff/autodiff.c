@@ -85,8 +85,8 @@ static void mark_reached(const pass *p, int begin, int end)
 }
 
 /* Calls one node's rule with tensors for its values and adds what it gives to the gradients of its inputs. Gradients of values that the
- * pass itself appended are not kept: they have numbers from value_count on. `needed` tells the rule which gradients somebody wants:
- * others it need not make, and what it makes of them is dropped. */
+ * pass itself appended are not kept: they have numbers from value_count on. `needed` tells the rule which gradients are wanted: it
+ * may leave out the others, and those that it makes are dropped. */
 static flow_status step_back(pass *p, int index)
 {
   /* A copy: rules append nodes to the same graph in a trace, which may move the array. */

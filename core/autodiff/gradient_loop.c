@@ -1,7 +1,7 @@
 /* gradient_loop.c: the gradient of a loop is a loop that goes the other way. Its states are the gradients of the states, and the sums so
  * far of those of what the body closes over; its rows are the states before each round, the rows of that round, and the gradients of
  * what it gave. A round computes the body once more and differentiates it, so that only states are kept from round to round, however much
- * a round computes; it costs one more forward pass. What it makes is a loop like any other: it is differentiated again by the same rule. */
+ * a round computes; it costs one more forward pass. The result is a loop like any other, which the same rule differentiates again. */
 #include "autodiff/apply.h"
 #include "autodiff/expression.h"
 #include "graph/loop.h"

@@ -2,7 +2,7 @@
 #ifndef FLOW_BASE_NAMES_H
 #define FLOW_BASE_NAMES_H
 
-/* Offer every right name, then read `best`: NULL when none is near enough to be a typing error. Of those that are equally near it is
+/* Offer every right name, then read `best`: NULL when none is near enough to be a typing error. Among equally near names it is
  * the one that was offered first. */
 typedef struct flow_suggestion { const char *asked, *best; int distance; } flow_suggestion;
 

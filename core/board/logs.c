@@ -111,7 +111,7 @@ static flow_status find_series(flow_logs *logs, int run, int tag, flow_logs_seri
   return FLOW_OK;
 }
 
-/* Two groups that follow each other become one: the newest value stands for both, with the least and greatest of all. */
+/* Joins two neighbouring groups: the newest value stands for both, with the least and the greatest of all. */
 static void join(flow_logs_point *into, const flow_logs_point *next)
 {
   double low = fmin(into->low, next->low), high = fmax(into->high, next->high);      /* a NaN counts only where there is nothing else */

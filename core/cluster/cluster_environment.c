@@ -38,7 +38,7 @@ static const char *get(const flow_environment *environment, const char *name)
   return text && *text ? text : NULL;
 }
 
-/* *out: the variable as a number from 0 to `most`. launcher: whose other variable has shown that this one should be there. */
+/* *out: the variable as a number from 0 to `most`. launcher: another of its variables is set, so this one is expected, too. */
 static flow_status read_number(const flow_environment *environment, const struct launcher *launcher, const char *name, int most, int *out)
 {
   const char *text = get(environment, name);

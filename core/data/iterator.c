@@ -214,8 +214,8 @@ static int has_failed(const flow_iterator *iterator, int64_t at, int64_t *good)
   return 0;
 }
 
-/* Leaves out elements of the to_skip ones: those up to the next that failed before, or that one, which is computed again. *ended: there
- * were fewer. */
+/* Leaves out some of the to_skip elements: those before the next element that failed earlier, or that element, which is computed again.
+ * *ended: the data ended before that. */
 static flow_status pass_over(flow_iterator *iterator, int *ended)
 {
   int64_t good, count = 1, skipped;

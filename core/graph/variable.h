@@ -16,7 +16,7 @@ struct flow_variable {
   double       version;         /* writes outside plans */
   int own_checks;               /* runs whose own numbers are still to be compared; -1: workers have their own (run/replicas/changes.c) */
   double agreed_version;        /* of which all workers have the same numbers (run/replicas/changes.c) */
-  int          adopted;         /* lives in an optimizer's arena: the first optimizer keeps it, others leave it there */
+  int          adopted;         /* its storage is in the arena of the first optimizer that got it; other optimizers leave it there */
   flow_tensor *tensor;          /* contiguous storage; a reference */
   flow_constraint *constraint;       /* what it is projected onto after updates (layers/constraints.h), one owned block; NULL: nothing */
 };

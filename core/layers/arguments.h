@@ -9,7 +9,7 @@
 typedef enum flow_argument_type {
   FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
-  FLOW_SINGLE,        /* one integer or a list of one, as which it is kept: {steps} */
+  FLOW_SINGLE,        /* one integer or a list of one; kept as a list: {steps} */
   FLOW_TRIPLE,        /* one integer or a list of three: {depth, height, width} */
   FLOW_SHAPE,         /* list of integers */
   FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */

@@ -8,7 +8,7 @@
 
 typedef struct flow_constraint_record flow_constraint_record;
 
-/* A constraint with its options: one block of memory, which the variable that it is for owns. */
+/* A constraint with its options: one block of memory, owned by its variable. */
 struct flow_constraint {
   const flow_constraint_record *record;
   double min_value, max_value, rate;      /* those that the record has */

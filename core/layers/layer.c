@@ -76,8 +76,8 @@ flow_layer_draws flow_express_draw(flow_expression *e, flow_layer *layer)
   return draws;
 }
 
-/* Where the random numbers stand before a layer is built or called. If that fails they are put back there, so that a caller which finds
- * memory and repeats it gets what it would have got. Layers do not build or call each other. */
+/* The positions of the random numbers before a layer is built or called. A failure puts them back, so that a caller that repeats the call,
+ * with more memory, gets the numbers that it would have got. Layers do not build or call each other. */
 typedef struct draw_mark {
   uint64_t of_context, of_layer;
   int of_trace;

@@ -24,7 +24,7 @@ static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flo
   return FLOW_OK;
 }
 
-/* float64 stays what it is: it is never a default, so that it was asked for. */
+/* float64 is not cast: it is never a default, so the user asked for it. */
 static int is_cast(int dtype, int wanted)
 {
   return dtype != wanted && (dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16);

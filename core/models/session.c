@@ -100,8 +100,8 @@ static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *cont
   return FLOW_OK;
 }
 
-/* Counts itself among those that wait before it looks, so that a writer that leaves owes it a turn. On failure nothing is entered, and
- * flow_sharing_leave must not be called. */
+/* The caller counts as waiting before the first look, so that a writer that leaves gives it the next turn. On failure nothing is entered,
+ * and flow_sharing_leave must not be called. */
 flow_status flow_sharing_enter(flow_sharing *sharing, const flow_context *context, int writes)
 {
   lock(sharing);

@@ -15,9 +15,9 @@ enum { FLOW_MAX_PHASES = 4 }; /* flow_kernel.phases of any kernel */
 enum { FLOW_MOST_NOMINAL_ROWS = 32, FLOW_EXACT_ROWS = 4 };
 int64_t flow_nominal_rows(int64_t rows, int exact);
 
-/* The variant that runs `call`, which has the shapes of the whole batch: of those that support it the one that costs least for the nominal
- * rows. Never NULL for an op that has kernels (on the CPU all have), since the last variant of a list supports every call. Data may be
- * NULL: only shapes, dtypes and attributes are read. */
+/* The variant that runs `call`, which has the shapes of the whole batch: the cheapest for the nominal rows among the variants that support
+ * it. Never NULL for an op that has kernels (on the CPU all have), since the last variant of a list supports every call. Data may be NULL:
+ * only shapes, dtypes and attributes are read. */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
 
 /* A MAP call whose rows are too few for all threads, in pieces: how many there are, and one of them. The pieces depend on shapes alone, and

@@ -5,7 +5,7 @@
  *                        operands that are the same for the whole of it
  *   flow_bind_chunk      for a chunk of rows, on the CPU only: the operands that go by rows
  *
- * A device binds as the CPU does; it differs in where it has inputs (device/device_inputs.c copies them there). */
+ * A device binds as the CPU does, except that inputs are copied to the device first (device/device_inputs.c). */
 #ifndef FLOW_RUN_BINDING_H
 #define FLOW_RUN_BINDING_H
 

@@ -32,7 +32,7 @@ void        flow_derived_look(flow_instance *instance);
  * there. */
 void flow_derived_note_writes(flow_instance *instance);
 void flow_derived_end_run(flow_instance *instance, int succeeded);
-/* On the CPU, after a run, which succeeded or not: what it has made is there, and what it has written is no longer what it was. */
+/* On the CPU, after a run, whether it succeeded or not: marks derived values as made, and variables that it wrote as changed. */
 void        flow_derived_note_run(flow_instance *instance, int succeeded);
 
 #endif

@@ -121,7 +121,7 @@ struct flow_instance {
   flow_device_sums *sums;              /* of a replica on a device whose sums go through the host; else NULL */
   flow_run_part part;                  /* what it does of the current run */
   flow_run_state     *run;                   /* the set's */
-  flow_replica_set *set;               /* never NULL: that of one replica where it is alone */
+  flow_replica_set *set;               /* never NULL: a single replica has a set of one */
 };
 
 /* flow_instance_new at `place`. set: the replicas that the instance joins as the next one; NULL: it is the only one of a new set. */

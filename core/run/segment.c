@@ -1,9 +1,9 @@
 /* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers.
  *
  * The parts of a segment are shared out: every member has a range of them, always the same share, and takes parts of others when its own
- * are gone, so that a fast member does more. In most segments it so reads what it has written in the one before: what another core wrote
- * comes several times as slowly as what is in its own cache. The parts of a replica that one member runs are drawn from a ticket, by its
- * own member and by early ones of other replicas. Which member does a part never changes a result: parts write separate memory, and
+ * are gone, so that a fast member does more. So in most segments it reads what it wrote itself in the segment before: data that another
+ * core wrote comes several times as slowly as data in its own cache. The parts of a replica that one member runs are drawn from a ticket,
+ * by its own member and by early ones of other replicas. Which member does a part never changes a result: parts write separate memory, and
  * partial sums are added in the order of the slots.
  *
  * Three ways through a segment of rows:
@@ -153,9 +153,9 @@ static void run_piece(flow_instance *instance, flow_member *member, int e, int64
   flow_member_stop_watch(instance->run, member, e, started);
 }
 
-/* Where a member is on its way through the pieces of a segment. Every member walks the same steps: an entry that is cut is one, and
- * neighbouring entries that are not cut are one together, of a single piece (`whole`: it is open), so that one member does them and finds
- * what they hand on in its caches.
+/* Where a member is on its way through the pieces of a segment. Every member walks the same steps: an entry that is cut is one step;
+ * neighbouring entries that are not cut are together one step of a single piece (`whole`: such a step is being collected), so that one
+ * member does them and finds what they hand on in its caches.
  *
  * `before` counts the pieces of the steps that the member has left, `done` those that were finished, by any member: a step may begin when
  * they are equal. */
@@ -165,7 +165,7 @@ typedef struct piece_walk {
   int member, members;
   _Atomic int *done;
   int64_t before;
-  int whole, drawn; /* it is open; and this member does it */
+  int whole, drawn; /* such a step is being collected; and this member does it */
 } piece_walk;
 
 static void wait_for_steps_before(const piece_walk *walk)

@@ -234,7 +234,7 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
   int64_t elements = (int64_t)(source->storage->bytes / (size_t)element);
   int64_t first = (source->data - (char *)source->storage->data) / element;
   int64_t low = 0, high = -1;
-  int is_empty = flow_shape_size(rank, shape) == 0;      /* it touches nothing, so that it may begin anywhere: it begins with its source */
+  int is_empty = flow_shape_size(rank, shape) == 0;      /* it has no elements: its offset does not matter, and it begins with its source */
   int fits = is_empty || !__builtin_add_overflow(first, offset, &first);
   if (!is_empty) fits = fits && view_extent(rank, shape, strides, &low, &high);
   fits = fits && !__builtin_add_overflow(first, low, &low) && !__builtin_add_overflow(first, high, &high);

@@ -4,7 +4,7 @@
 #include "tensor/axis.h"
 #include "train/loss_formulas.h"
 
-/* Only the first failure counts. NULL, so that formulas can return what this returns. */
+/* Only the first failure counts. Returns NULL, so that a formula can end with `return flow_express_fail(...)`. */
 flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...)
 {
   va_list arguments;

@@ -92,8 +92,8 @@ flow_tensor *flow_metric_cosine_similarity(flow_expression *e, const flow_argume
   return flow_express_sum(e, e_mul(e, unit_vector(e, y_true, axis), unit_vector(e, y_pred, axis)), axis, 0);
 }
 
-/* y, or 2 y - 1 where all labels of the batch are 0 or 1: then they stand for -1 and 1. The replicas that share a batch find it out
- * together, so that it does not depend on them. */
+/* y, or 2 y - 1 where all labels of the batch are 0 or 1: then they stand for -1 and 1. Replicas that share a batch decide
+ * together, so that the result does not depend on their number. */
 static flow_tensor *signs_of(flow_expression *e, flow_tensor *y)
 {
   flow_tensor *others = flow_express_cast(e, flow_express(e, FLOW_OP_ne, e_square(e, y), y, NULL, NULL), FLOW_FLOAT32), *total = NULL;

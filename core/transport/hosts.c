@@ -23,9 +23,9 @@ static void abort_all(const flow_hosts *self, const char *reason)
   for (int i = 0; i < 4; i++) if (links[i]) flow_communicator_abort(links[i], reason);
 }
 
-/* What has broken one connection ends them all, so that it reaches those who wait elsewhere. where: of whom a message speaks that
- * counts ranks from 0. A wrong argument or missing memory breaks nothing (transport.h). The first failure counts: after an abort it is
- * the abort's reason that is raised, not the lost connection that it causes. */
+/* A failure of one connection ends all of them, so that ranks which wait on others see it. where: for the message, among whom the
+ * connection is, whose own ranks count from 0. A wrong argument or missing memory breaks nothing (transport.h). The first failure counts:
+ * after an abort it is the abort's reason that is raised, not the lost connection that it causes. */
 static flow_status keep(flow_hosts *self, flow_status status, const char *where)
 {
   char text[FLOW_REASON_SIZE];

@@ -59,7 +59,7 @@ typedef struct mesh {
   const flow_transport_options *options;
   int64_t     end;                 /* on the clock */
   int         port;
-  int         rests;               /* there is no descriptor for those that call: nobody asks again at once */
+  int         rests;               /* no descriptor is free for callers: accept is tried again later */
   int        *connected;           /* [size], -1: not yet */
   card       *cards;               /* [size] */
   guest      *calls;               /* [rank]: to the ranks before this one */
@@ -407,7 +407,7 @@ static flow_status wait(mesh *self)
     short events = self->polled[1 + peer].revents;
     if (events) FLOW_TRY(go_on_calling(self, peer, events));
   }
-  for (int i = guests - 1; i >= 0; i--)      /* from the last: one that is dropped moves those after it */
+  for (int i = guests - 1; i >= 0; i--)      /* from the last one, since dropping a guest moves the guests after it */
     if (self->polled[1 + self->rank + i].revents) listen_to(self, i);
   if (self->polled[0].revents) accept_guests(self);
   return FLOW_OK;

@@ -43,7 +43,7 @@ void flow_shared_describe_machine(char machine[FLOW_MACHINE])
   snprintf(machine, FLOW_MACHINE, "%s %llx %.*s", boot, (unsigned long long)namespace.st_ino, SETTING, setting ? setting : "");
 }
 
-/* So that a rank that ends is noticed. An old kernel has no such descriptors: then it is the time limit that notices. */
+/* Lets this rank notice the end of another process. Old kernels lack such descriptors; then only the time limit ends a wait. */
 static void watch_peers(flow_shared *self, const card *cards)
 {
   for (int rank = 0; rank < self->base.size; rank++) {

@@ -69,7 +69,7 @@ typedef struct flow_transport_options {
   const flow_link_seal *seal;     /* tcp (optional), in all ranks or none: connections are sealed by it; lives until close */
   const char       *machine;      /* hosts (optional): ranks that say the same share one; NULL: it is found out */
   const int        *ended;        /* tcp, nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
-  int               first_port, last_port;      /* tcp: it listens on one of these while it opens; 0: FLOW_DATA_PORTS says it, or any */
+  int               first_port, last_port;      /* tcp: listens on one of these while it opens; 0: as FLOW_DATA_PORTS, or any */
   flow_local_group *local;        /* local */
 } flow_transport_options;
 

@@ -58,8 +58,8 @@ local function name_at(level, f)
   return in_table
 end
 
--- The name under which a script has a function, as f.__name__ in Python: of a variable, or of a field, that a function of the script
--- which runs just now sees, the outermost one first. Once found it stays. nil: there is none, as for one that is written where it is given.
+-- The name under which a script has a function, as f.__name__ in Python: of a variable, or of a field, that a function of the script which
+-- runs just now sees, the outermost one first. Once found it stays. nil: it has none, as a function that is written where it is passed.
 function names.of_function(f)
   if of_functions[f] then return of_functions[f] end
   local levels = {}

@@ -326,7 +326,7 @@ function object.new(class, fields)
   return setmetatable(fields or {}, class.metatable)
 end
 
--- Of a class whose instances carry fields that others give them; returns it.
+-- Lets scripts add fields to the instances of a class; returns the class.
 function object.open(class)
   rawset(class, "is_open", true)
   return class

@@ -141,7 +141,7 @@ flow_status flow_chief_timer(flow_protocol *protocol, double slept);
 double      flow_chief_wakeup(const flow_protocol *protocol);
 /* Whether another task has begun a common call that the chief has not, or has said goodbye. */
 int flow_chief_is_behind(const flow_protocol *protocol);
-/* Whether there is a generation; it may be one whose chief has said goodbye. */
+/* Whether a generation runs, even if its chief has said goodbye. */
 int         flow_chief_is_running(const flow_protocol *protocol);
 /* REFUSE, to everybody, and the end of this process's part. */
 flow_status flow_chief_give_up(flow_protocol *protocol, const char *text);
@@ -158,7 +158,7 @@ flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t reques
 
 /* ---- protocol_generation.c ----------------------------------------------------------------------------------------------------------- */
 
-/* START, of the chief and of members. FLOW_CORRUPT_DATA: it names tasks that there are not, or not this one. */
+/* START, of the chief and of members. FLOW_CORRUPT_DATA: it names unknown tasks, or does not name this one. */
 flow_status flow_protocol_started(flow_protocol *protocol, const flow_control_message *start);
 /* What a member's JOIN does, and the chief's own. */
 flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);

@@ -164,8 +164,8 @@ static int abort_transport(flow_worker *worker, const char *text)
   return open;
 }
 
-/* For flow_control_watch, on the control plane's thread. A verdict reaches the user once: by the call that fails with it, or with what
- * led to it. The log gets it only if the program computes for so long that no call has failed yet (log_unheard_verdict); it gets it at
+/* For flow_control_watch, on the control plane's thread. The user sees a verdict once: as the failure of a call, or with the failure
+ * that led to it. The log gets it only if the program computes for so long that no call has failed yet (log_unheard_verdict); it gets it at
  * once under mpirun, which may end a program before it says anything. */
 static void take_verdict(void *state, const char *text)
 {

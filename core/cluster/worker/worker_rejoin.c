@@ -14,8 +14,7 @@
 
 enum { MOST_ATTEMPTS = 16 };      /* generations that end while their transport is being opened */
 
-/* What is counted in a generation begins again with it. `ended` is set back after the transport is closed: nothing that opens one sees
- * it unset too early. */
+/* Counters of a generation begin again. `ended` is reset after the transport is closed, since an opening that still runs has to see it. */
 static void forget_generation(flow_worker *worker)
 {
   flow_worker_disconnect(worker);

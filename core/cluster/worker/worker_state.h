@@ -20,7 +20,7 @@ typedef enum flow_worker_call { FLOW_CALL_STEP = 1, FLOW_CALL_BROADCAST, FLOW_CA
 typedef enum flow_worker_failed {
   FLOW_FAILED_NOT = 0,
   FLOW_FAILED_ALONE, /* for all that is known; the program has not called the others since */
-  FLOW_FAILED_ASKS,  /* it asks them whether it has failed there, too */
+  FLOW_FAILED_ASKS,  /* it asks the others whether the call failed there, too */
 } flow_worker_failed;
 
 /* What a worker shows the others before a call; up to `inside` it is the same on all. */

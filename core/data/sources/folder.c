@@ -163,7 +163,7 @@ flow_status flow_listing_entries(const char *directory, flow_listing **out)
 /* The folders on the way down, to see when links lead in a circle. */
 typedef struct ancestor { dev_t device; ino_t node; const struct ancestor *above; } ancestor;
 
-/* Whether a folder is one of those that it is in, which links make possible. Folders are told apart by device and node, not by path. */
+/* Whether a folder is also one of its ancestors, which links make possible. Folders are told apart by device and node, not by path. */
 static int is_circle(const ancestor *here)
 {
   for (const ancestor *above = here->above; above; above = above->above) {

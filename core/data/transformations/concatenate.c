@@ -3,7 +3,7 @@
 #include "data/dataset.h"
 #include "base/need.h"
 
-/* at: the input whose elements come now; those before it are closed, those after it not open yet. */
+/* at: the input that is read now; earlier inputs are closed, later ones not open yet. */
 typedef struct chain_cursor { flow_cursor base; int at; } chain_cursor;
 
 static flow_status open(flow_cursor *cursor) { (void)cursor; return FLOW_OK; }

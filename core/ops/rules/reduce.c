@@ -39,7 +39,7 @@ flow_status flow_shape_reduce(int op, const flow_attributes *attributes, const f
   (void)input_count;
   unsigned mask;
   FLOW_TRY(flow_rule_reduced(op, attributes, &inputs[0], &mask));
-  int accumulates = !(flow_op(op)->flags & FLOW_OP_CHECKS); /* the others choose one element, which there must be */
+  int accumulates = !(flow_op(op)->flags & FLOW_OP_CHECKS); /* the others choose an element, so there must be one */
   /* Sums of small integers overflow their own dtype at once: 300 labels of uint8. */
   outputs[0].dtype = accumulates && !flow_dtype_is_float(inputs[0].dtype) ? FLOW_INT64 : inputs[0].dtype;
   reduce_dims(&inputs[0], mask, attributes->reduce.keepdims, &outputs[0]);

@@ -126,8 +126,8 @@ static void read_instead(folding *f, flow_node *node)
   for (int i = 0; i < node->input_count; i++) node->inputs[i] = f->same[node->inputs[i]];
 }
 
-/* In three walks: what is read, from the first node on; then how many readers each value still has; then what is written, which only
- * changes where that is one. */
+/* Three walks: casts of operands, from the first node on; then a count of the readers that each value still has; then casts of results,
+ * which are folded only where a value has one reader. */
 static void fold(folding *f, const char *live, const int *outputs, int output_count)
 {
   flow_graph *graph = f->graph;

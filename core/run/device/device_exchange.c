@@ -200,7 +200,7 @@ static flow_status open_all(flow_device_exchange *self)
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Of one device, all that was enqueued there. */
+/* Waits for all that was enqueued on a device. */
 static flow_status wait_for(flow_place *place)
 {
   flow_status status = functions_of(place)->synchronize(flow_place_lock(place));

@@ -3,9 +3,8 @@
  * recording is replayed: one call instead of one for each kernel.
  *
  * A recording holds addresses (arena, inputs, variables, workspace, tables), shapes and the communicators of sums, and nothing else that
- * changes between runs; scalars are read from the device's memory. So it is useless when one of these changes: forget_useless,
- * flow_recorded_find and grow in workspace.c see to that. FLOW_KEPT_RECORDINGS of them are kept, of which the one not used for longest
- * makes room. */
+ * changes between runs; scalars are read from the device's memory. A change of any of these makes it useless: forget_useless,
+ * flow_recorded_find and grow in workspace.c see to that. FLOW_KEPT_RECORDINGS are kept; a new one replaces the least recently used. */
 #include "run/device/device_run_state.h"
 
 #include "graph/profile.h"

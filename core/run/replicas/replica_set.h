@@ -61,7 +61,7 @@ struct flow_replica_set {
   int watched_count;
   int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
   int             stop_requested;      /* by this worker */
-  int             stop_agreed;         /* by one of them, so that nothing runs */
+  int             stop_agreed;         /* a worker has requested it, so nothing runs */
   int announced;                       /* all have announced the run that is under way */
   uint64_t        division;            /* tells apart how the rows of runs were divided, the same number at all workers */
   int             rerecord;            /* recordings are of no use to the current run, at one of the workers at least */

@@ -63,7 +63,8 @@ ALWAYS_INLINE void store(float *p, vf v, int lanes)
   else vf_store_part(p, v, lanes);
 }
 
-/* The weighted sum of `count` runs of lanes that are `step` floats apart. Two are blended so that equal ones stay what they are. */
+/* The weighted sum of `count` runs of lanes that are `step` floats apart. Two are blended by a formula that keeps the value of two equal
+ * ones. */
 ALWAYS_INLINE vf blend(const float *x, int64_t step, int count, const double *w, int lanes)
 {
   vf first = load(x, lanes);

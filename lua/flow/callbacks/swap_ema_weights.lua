@@ -45,8 +45,8 @@ end
 
 function SwapEMAWeights:on_epoch_begin() swap_to(self, false) end
 
--- After the last epoch the model keeps the averages: the optimizer's become equal to them, so that fit, which ends with them, changes
--- nothing.
+-- After the last epoch the model keeps the averages. fit ends by setting weights to the optimizer's averages; these are made equal to the
+-- model's, so that this changes nothing.
 function SwapEMAWeights:on_epoch_end(epoch)
   if not self.swap_on_epoch then return end
   swap_to(self, true)

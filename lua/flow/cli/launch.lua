@@ -290,7 +290,7 @@ local function run_by_mpi(host, options, command)
   local each = math.ceil(workers / math.max(#hosts, 1))
   local threads = threads_of(options, each)
   local arguments = { mpirun, "--tag-output", "--oversubscribe", "--bind-to", "none", "-n", tostring(workers), "-x", "FLOW_THREADS" }
-  -- Ranks wait by spinning. Beside the threads that compute there is one more, which adds up gradients.
+  -- Ranks wait by spinning. Besides its compute threads a rank has a thread that adds up gradients.
   local crowded = each * ((threads or 1) + 1) > flow.config.get_threads()
   local environment = {
     TF_CONFIG = false, FLOW_SECRET = false, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = false,

@@ -143,7 +143,7 @@ return function(Dataset, internal)
     return kept:item()
   end
 
-  -- The data set of the elements for which f gives true; stops: of those before the first one for which it does not.
+  -- The data set of the elements for which f gives true; with `stops` only those before the first element for which it does not.
   function internal.filter_in_lua(what, dataset, f, stops)
     return internal.transform({ dataset }, dataset._specs, dataset._structure, -2, function(pull, give)
       for components in pull do

@@ -25,8 +25,8 @@ function workers.any(model, ...)
   return some[1], some[2], some[3]
 end
 
--- All workers know that one of them is to end soon (native.preempted): it leaves, the others learn of it as of one that is lost. what: what
--- it was that ended early. Raises on all; in a process that is alone, too.
+-- All workers know that one of them is to end soon (native.preempted): it leaves, which the others treat as the loss of a worker. what:
+-- what it was that ended early. Raises on all; in a process that is alone, too.
 function workers.part(model, what, ...)
   local worker = workers.of(model)
   if worker and not native.preempted() then worker:await_end() end

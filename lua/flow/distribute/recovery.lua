@@ -16,8 +16,8 @@
 -- After its last stretch a worker waits at its end for the others, so that one who is lost then gets the state, too: it is at the end of
 -- that stretch at once, and does the rest of the script apart, since the others may have done theirs.
 --
--- A stretch is a table: step() -> steps that were made in it; where() -> a text, for a worker that comes back; share(worker): all
--- take over the state of worker.newest; opens (or nil): it is how one begins, before the one that has steps; torn (or nil): why step() may
+-- A stretch is a table: step() -> steps that were made in it; where() -> a text, for a worker that comes back; share(worker): all take over
+-- the state of worker.newest; opens (or nil): true for an opening stretch, which precedes the one with steps; torn (or nil): why step() may
 -- say that this worker has none.
 
 local native = require "flow.ffi"

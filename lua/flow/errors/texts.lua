@@ -51,7 +51,8 @@ function errors.nearest(name, names, most)
   return position and list[position]
 end
 
--- '; did you mean "units"?' for it; if none is near, '; there are ResNet50, ResNet101' of those that begin with it; "" if none does.
+-- The end of a message about an unknown name: '; did you mean "units"?'; without a near name '; there are ResNet50, ResNet101', the names
+-- that begin with it; else "".
 function errors.suggestion(name, names)
   if type(name) ~= "string" then return "" end
   local best, longer, least = errors.nearest(name, names), {}, 3      -- letters that say enough

@@ -112,7 +112,8 @@ local function environment_of(job, role, more)
   return env
 end
 
--- The container that clones --git-url before the task begins. volumes: those of the container, of which it gets the one for the code.
+-- The container that clones --git-url before the task begins. volumes: of the container of the task, from which this one takes the volume
+-- for the code.
 local function clone_container(job, volumes)
   local lines = mounts.clone_lines(job.git, shell.quote)
   local paths = {}

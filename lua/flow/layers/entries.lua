@@ -190,8 +190,8 @@ local function options_of(class, content)
   return options
 end
 
--- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do. It does not name dtypes:
--- what prepares data gets strings, if it takes them.
+-- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do. The file does not name
+-- dtypes: a layer that prepares data gets strings, if it takes them.
 local function build_custom(layer, shape)
   if not shape or layer._built then return end
   local several = type(shape[1]) == "table"

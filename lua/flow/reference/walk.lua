@@ -10,7 +10,7 @@ local names = require "flow.reference.names"
 -- Names that stand for others' names, and so give no further page: flow.keras.layers is flow.layers.
 local ALIASES = { keras = true, experimental = true, gfile = true, cluster_resolver = true, coordinator = true }
 
--- Where the walk is: found is the list of what there is, by_key finds one of it.
+-- walk.found: the list of all entries so far; walk.by_key: the same by their keys.
 local function add(walk, name, f, kind)
   local entry = signature.entries[f]
   while entry and entry.like do entry = entry.like end
@@ -85,7 +85,7 @@ local function visit_module(walk, path, module)
   end
 end
 
--- parent: a class; what overrides one of its methods has that one's name.
+-- parent: a class; a method that overrides one of its methods has the name of the latter.
 local function visit_methods(walk, receiver, list, parent)
   for name, f in pairs(list) do
     local entry = type(f) == "function" and type(name) == "string" and not name:find("^_") and signature.entries[f]

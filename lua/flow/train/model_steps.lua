@@ -266,7 +266,7 @@ local function kept(model, kind, name)
   return all[key]
 end
 
--- A result of a step as a number: the mean of one that has several, which is what Keras shows of it.
+-- A result of a step as a number: the mean if it has several, as Keras shows it.
 local function as_number(value)
   return #tensor.raw_shape(value) > 0 and value:to("float32"):mean() or value
 end

@@ -69,7 +69,7 @@ local function add_part(server, description)
   server.bytes = server.bytes + part.bytes
 end
 
--- From the chief: makes parts, or finds those that are there already; from others: waits for them. All have to describe the same.
+-- From the chief: makes parts of variables, or finds the existing ones; from others: waits for them. All must describe the same parts.
 function answers.define(server, peer, message)
   local count = #message.parts
   if peer.chief then
@@ -104,7 +104,7 @@ end
 
 ---- optimizers ------------------------------------------------------------------------------------------------------------------------
 
--- An optimizer, by a key that is the same on all workers, for these parts; the first worker that needs it says what it is.
+-- An optimizer, by a key that is the same on all workers, for these parts. The first worker that needs it sends its description.
 function answers.optimizer(server, _, message)
   local known = server.optimizers[message.key]
   if not known then
@@ -277,7 +277,7 @@ function answers.hello(server, peer, message)
   return { index = server.index, began = server.began }
 end
 
--- Whether the chief has ended in order. One that asks has still to reach other servers, which may not be there any more.
+-- Whether the chief has ended in order. A task asks when it cannot reach other servers: they may have ended, too.
 function answers.is_done(server) return { done = server.done } end
 
 -- The chief has done all; or a worker leaves in order.

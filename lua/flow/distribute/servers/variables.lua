@@ -236,8 +236,8 @@ function Store:take_what_is_left(phase)
   if not self.is_chief then self.links:ask(1, { is = "taken", phase = phase }) end
 end
 
--- Of the chief, before others take part: what it has assigned, and what it has restored of optimizers. A server that is lost meanwhile
--- changes neither.
+-- On the chief, before others take part: publishes the values that it assigned, and the states of optimizers that it restored. The loss of
+-- a server meanwhile changes neither.
 function Store:publish(list)
   self:surely(function() self.links:ask(1, { is = "settled" }) end)
   self:surely(function() self:define() end)

@@ -117,7 +117,7 @@ end
 function answers.settled(server) return next(server.leaving) == nil and {} or nil end
 
 -- Takes what a peer says of the item that it had: message.done its number, ended: there are no items from this one on, failed: its error,
--- result. Counts only for the item that the peer holds in this phase: one that was given to others meanwhile is theirs. A message that
+-- result. Counts only for the item that the peer holds in this phase, not for one that another peer was given meanwhile. A message that
 -- waits is looked at several times, and noted once. After a failure no further items are given: count becomes what is done and what is
 -- held.
 local function note_done(scope, peer, message, event)
@@ -190,7 +190,7 @@ function answers.status(server, _, message)
   return { done = scope.phase > message.phase or scope.finished >= scope.count, failed = scope.failed }
 end
 
--- What an item came to, as soon as it is there; that it is not there yet if there is work to do meanwhile.
+-- The result of an item. Answers as soon as it is known, or, if the peer has work to do meanwhile, at once that it is not known yet.
 function answers.result(server, _, message)
   local scope = scope_of(server, message.scope)
   local found = scope.results[message.phase .. ":" .. message.item]

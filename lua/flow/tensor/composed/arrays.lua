@@ -139,7 +139,7 @@ define(function(x, k, axes)
   return ops.flip(ops.swapaxes(x, a, b), b)
 end, "rot90")
 
--- Elements moved along an axis; those that leave it come in at its other end. Of several axes by a list of shifts each.
+-- Elements moved along an axis; those that leave it at one end come in at the other. A list of shifts goes with a list of axes.
 local function roll(x, shift, axis)
   local n = tools.length(x, axis, "roll")
   local first = n > 0 and (-shift) % n or 0

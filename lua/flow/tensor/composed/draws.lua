@@ -185,7 +185,7 @@ Generator.fields.state = Generator.get_state
 random.Generator = signature.module "flow.random.Generator"
 takes "seed: whole, { alg?; }"
 function random.Generator.from_seed(seed) return made(seed) end
--- One that goes on where another one was: state is its get_state(), or its field state.
+-- A generator that continues another one: state is the other's get_state(), or its field state.
 takes "state: table, { alg?; }"
 function random.Generator.from_state(state)
   local generator = made(0)

@@ -286,7 +286,8 @@ define(function(x, positions, updates, reduction)
   return ops.reshape_raw(result:to(x.dtype), dims)
 end, "scatter_update")
 
--- The block of this shape whose first element is at the positions `starts`, a list or a tensor; it is moved so that it is inside x.
+-- The block of this shape whose first element is at the positions `starts`, a list or a tensor, which are clamped so that the block is in
+-- x.
 local function block_at(x, starts, shape, what)
   local dims, list = tools.dims(x), starts
   if type(starts) ~= "table" then

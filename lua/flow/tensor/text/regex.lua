@@ -250,7 +250,7 @@ function Parser:sequence()
   return list
 end
 
--- Sequences between "|"; flags that one of them sets end with the last one.
+-- Sequences between "|". Flags that a sequence sets hold up to the end of the last one.
 function Parser:alternatives()
   local flags, list = self.flags, { kind = "either", self:sequence() }
   while self:take "|" do list[#list + 1] = self:sequence() end

@@ -1,8 +1,8 @@
 -- muon.lua: Keras 3's Muon (keras/src/optimizers/muon.py; K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks",
 -- 2024): the momentum of matrices, made nearly orthogonal; other variables are updated by AdamW.
 --
--- _momentums[i] belongs to variable i; _velocities[i] is false for a variable that is updated as a matrix. weight_decay is what those have,
--- adam_weight_decay what the others have.
+-- _momentums[i] belongs to variable i; _velocities[i] is false for a variable that is updated as a matrix. weight_decay is for matrices,
+-- adam_weight_decay for other variables.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
