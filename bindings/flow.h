@@ -380,6 +380,10 @@ FLOW_API flow_status flow_variable_read(flow_context *context, flow_variable *va
 FLOW_API flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value);
 /* Adds to it, under the same rules. */
 FLOW_API flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value);
+/* Reading the variable yields this value, cast to its dtype and broadcast to its shape, until the same call with NULL: the tensor
+ * itself, so that tapes give gradients with respect to what it was made of. In a trace this holds for that trace alone. Assignments
+ * meanwhile change the lent value and the variable, which the caller sets to the value before, and afterwards to what it was. */
+FLOW_API flow_status flow_variable_lend(flow_context *context, flow_variable *variable, flow_tensor *value);
 /* The value of a variable with one element, for reading metrics and counters in a loop. Never fails; waits for a device. */
 FLOW_API double      flow_variable_number(const flow_variable *variable);
 

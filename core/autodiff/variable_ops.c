@@ -33,6 +33,11 @@ static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **
 static flow_status read_as_it_is(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   FLOW_TRY(flow_check_variable("reading a variable", variable));
+  flow_tensor *lent = flow_lent_value(context, variable);
+  if (lent) {
+    *out = flow_tensor_retain(lent);
+    return FLOW_OK;
+  }
   flow_graph *graph = flow_context_trace(context);
   if (!graph) {
     /* Its own handle, since tapes know tensors by identity; and its own memory for a tape, which wants the old value even
@@ -76,7 +81,8 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
   FLOW_NEED(context, variable, out);
   flow_tensor *cast;
   flow_graph *graph = flow_context_trace(context);
-  if (graph && graph->outer && flow_graph_version(graph, variable) < 0) return read_outside(context, graph, variable, out);
+  if (graph && graph->outer && flow_graph_version(graph, variable) < 0 && !flow_lent_value(context, variable))
+    return read_outside(context, graph, variable, out);
   FLOW_TRY(read_as_it_is(context, variable, out));
   int dtype = context->scopes->autocast;
   if (dtype == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
@@ -145,12 +151,25 @@ static flow_status append_assign(flow_context *context, flow_variable *variable,
   return status;
 }
 
-/* What the replicas assign to a variable whose kind is to keep their mean is that mean. */
-flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+flow_status flow_variable_lend(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
-  FLOW_NEED(context, variable, value);
-  FLOW_TRY(flow_check_variable("assign", variable));
-  FLOW_TRY(flow_check_tensor("flow_variable_assign: value", value));
+  FLOW_NEED(context, variable);
+  FLOW_TRY(flow_check_variable("lending to a variable", variable));
+  if (!value) {
+    flow_lent_remove(context, variable);
+    return FLOW_OK;
+  }
+  FLOW_TRY(flow_check_tensor("flow_variable_lend: value", value));
+  flow_tensor *stored;
+  FLOW_TRY(as_stored(context, variable, value, &stored));
+  flow_status status = flow_lent_add(context, variable, stored);
+  flow_tensor_release(stored);
+  return status;
+}
+
+/* What the replicas assign to a variable whose kind is to keep their mean is that mean. */
+static flow_status assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
   if (!flow_context_trace(context)) {
     FLOW_TRY(flow_check_concrete("assigned value", value));
     flow_status status = flow_tensor_copy(variable->tensor, value);
@@ -163,6 +182,21 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
   FLOW_TRY(flow_mean_over_replicas(context, value, &mean));
   flow_status status = append_assign(context, variable, mean);
   flow_tensor_release(mean);
+  return status;
+}
+
+/* A lent value is replaced as well. */
+flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_NEED(context, variable, value);
+  FLOW_TRY(flow_check_variable("assign", variable));
+  FLOW_TRY(flow_check_tensor("flow_variable_assign: value", value));
+  if (!flow_lent_value(context, variable)) return assign(context, variable, value);
+  flow_tensor *stored;
+  FLOW_TRY(as_stored(context, variable, value, &stored));
+  flow_status status = assign(context, variable, stored);
+  if (status == FLOW_OK) flow_lent_replace(context, variable, stored);
+  flow_tensor_release(stored);
   return status;
 }
 
@@ -204,7 +238,7 @@ flow_status flow_variable_assign_add(flow_context *context, flow_variable *varia
   FLOW_NEED(context, variable, value);
   FLOW_TRY(flow_check_variable("assign_add", variable));
   FLOW_TRY(flow_check_tensor("flow_variable_assign_add: value", value));
-  if (!flow_context_trace(context)) return add_now(context, variable, value);
+  if (!flow_context_trace(context) && !flow_lent_value(context, variable)) return add_now(context, variable, value);
   flow_tensor *current, *sum = NULL, *total = NULL;
   FLOW_TRY(read_as_it_is(context, variable, &current));
   flow_status status = FLOW_OK;

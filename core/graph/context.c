@@ -33,6 +33,7 @@ static void close_scopes(flow_scopes *scopes)
     graph->closed = 1;
     flow_graph_release(graph);
   }
+  flow_lent_clear(scopes);
 }
 
 /* Scopes that the caller made are released before (flow_scopes_release); plans and tensors may live on. */

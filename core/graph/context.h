@@ -8,6 +8,13 @@ enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16, FLOW_MOST_DEVICES = 64 };
 
 typedef struct flow_profile flow_profile;
 
+/* What a variable is read as in one trace, or in eager calls (lent.c). */
+typedef struct flow_lent {
+  flow_variable *variable; /* a reference */
+  flow_tensor *value;      /* a reference */
+  const flow_graph *graph; /* only compared; NULL: of eager calls */
+} flow_lent;
+
 /* What is open. A caller whose coroutines take turns has one of these for each of them, besides the context's own. */
 struct flow_scopes {
   flow_context *context;                   /* of which it may be the current one */
@@ -15,6 +22,8 @@ struct flow_scopes {
   int           trace_count;
   flow_tape    *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int           tape_count;
+  flow_lent *lent; /* values that variables have for a while, the newest last */
+  int lent_count, lent_room;
   int           autocast;                  /* what float32 variables are read as; FLOW_FLOAT32: as they are */
   int           on_device;                 /* number from 1 of the device for what is made and traced from now on; 0: the host */
 };

@@ -28,6 +28,13 @@ flow_status flow_variable_named(flow_tensor *storage, int trainable, int sync, f
     __attribute__((format(printf, 5, 6)));
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
+/* Values that variables have for a while (flow_variable_lend): reading one in the innermost trace, or eagerly outside of traces, yields
+ * that tensor itself, by which tapes know it. lent.c */
+flow_tensor *flow_lent_value(const flow_context *context, const flow_variable *variable);               /* borrowed; NULL: none */
+void flow_lent_replace(const flow_context *context, const flow_variable *variable, flow_tensor *value); /* if it has one */
+flow_status flow_lent_add(const flow_context *context, flow_variable *variable, flow_tensor *value);
+void flow_lent_remove(const flow_context *context, const flow_variable *variable); /* the newest */
+void flow_lent_clear(flow_scopes *scopes);
 /* In a trace: what reading yields from now on is a copy of `value`. */
 flow_status flow_variable_set_version(flow_graph *graph, flow_variable *variable, int value);
 /* After an effect updated the storage in place: later reads see the new content. */

@@ -131,6 +131,72 @@ describe("calls on other values of variables", function()
     assert.matches("takes a list of the values of 2 variables", message_of(function() metric:stateless_result { 1 } end))
   end)
 
+  local Counting = layers.Layer:extend "CountingScale"      -- counts its calls and adds up its inputs
+  function Counting:build(shape)
+    self.scale = self:add_weight { name = "scale", shape = { shape[-1] }, initializer = "ones" }
+    self.calls = self:add_weight { name = "calls", shape = {}, initializer = "zeros", trainable = false }
+    self.total = self:add_weight { name = "total", shape = { shape[-1] }, initializer = "zeros", trainable = false }
+  end
+  function Counting:call(x)
+    self.calls:assign_add(1)
+    self.total:assign(self.total + x:sum(1))
+    return x * self.scale / (1 + 0.1 * self.calls) + 0.01 * self.total
+  end
+
+  it("have gradients with respect to the values, eagerly and in a trace, of updates in a row, too", function()
+    local model = flow.Sequential { layers.Input { 2 }, layers.Dense(3, { activation = "tanh" }), Counting(), layers.Dense(1) }
+    local x, rate = flow.tensor { { 1, 2 }, { 3, 1 }, { -1, 0.5 } }, 0.1
+    local count = #model.trainable_variables
+    local function values_of(list)
+      local values = {}
+      for i, v in ipairs(list) do values[i] = v:value() end
+      return values
+    end
+    local own, others = values_of(model.trainable_variables), values_of(model.non_trainable_variables)
+    -- Loss, its gradient after one update by its own, which differentiates that, and the statistics.
+    local function learn(values, batch)
+      local outer, statistics = flow.GradientTape(), others
+      local function loss_of(now)
+        local y
+        y, statistics = model:stateless_call(now, statistics, batch, { training = true })
+        return ((y - 1) ^ 2):mean()
+      end
+      local loss = outer:record(function()
+        outer:watch(values)
+        local inner = flow.GradientTape()
+        local first = inner:record(function() inner:watch(values); return loss_of(values) end)
+        local next = {}
+        for i, gradient in ipairs(inner:gradient(first, values)) do next[i] = values[i] - rate * gradient end
+        return loss_of(next)
+      end)
+      return loss, outer:gradient(loss, values), statistics
+    end
+    local loss, gradients, statistics = learn(own, x)
+    assert.equal(count, #gradients)
+    local step = 1e-2
+    for i = 1, count do      -- the same by differences, along the gradient
+      local size = (gradients[i] ^ 2):sum():sqrt()
+      local function moved(sign)
+        local values = { unpack(own) }
+        values[i] = own[i] + sign * step * gradients[i] / (size + 1e-6)
+        return (learn(values, x)):item()
+      end
+      assert.near(size:item(), (moved(1) - moved(-1)) / (2 * step), 0.02 * size:item() + 2e-3)
+    end
+    local traced = { flow.fn(learn)(own, x) }
+    assert.near(loss:item(), traced[1]:item(), 1e-5)
+    for i = 1, count do assert.near(0, largest(gradients[i], traced[2][i]), 1e-4) end
+    for i = 1, 2 do
+      assert.near(0, largest(statistics[i], traced[3][i]), 1e-5)
+      assert.is_true(largest(statistics[i], others[i]) > 0)
+      assert.near(0, largest(model.non_trainable_variables[i], others[i]), 0)
+    end
+    for i, v in ipairs(model.trainable_variables) do assert.equal(0, largest(v, own[i])) end
+    assert.is_false(pcall(model.stateless_call, model, own, { others[1], flow.ones { 7 } }, x))
+    assert.equal(0, largest(model.non_trainable_variables[1], others[1]))
+    assert.near(0, largest(model(x), model:stateless_call(own, others, x)), 1e-6)
+  end)
+
   it("are updates of an optimizer, too, and trees of a model's state can be set", function()
     local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2) }
     assert.is_false(model.compiled)

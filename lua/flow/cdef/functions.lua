@@ -75,6 +75,7 @@ return [[
 ;flow_variable_read=int flow_variable_read(flow_context *,flow_variable *,flow_tensor **)
 ;flow_variable_assign=int flow_variable_assign(flow_context *,flow_variable *,flow_tensor *)
 ;flow_variable_assign_add=int flow_variable_assign_add(flow_context *,flow_variable *,flow_tensor *)
+;flow_variable_lend=int flow_variable_lend(flow_context *,flow_variable *,flow_tensor *)
 ;flow_variable_number=double flow_variable_number(const flow_variable *);flow_tape_begin=int flow_tape_begin(flow_context *,flow_tape **)
 ;flow_tape_end=int flow_tape_end(flow_context *,flow_tape *);flow_tape_release=void flow_tape_release(flow_tape *)
 ;flow_tape_watch=int flow_tape_watch(flow_tape *,flow_tensor *)

@@ -123,7 +123,7 @@ function as_in_keras.optimizer(Optimizer)
       raise("%s takes the values of %d variables of its own and of %d others, got %d and %d", what, #own, count, #optimizer_variables,
         #trainable_variables)
     end
-    local after = stateless(what, variables, values, function() self:apply_gradients(grads, { unpack(variables, 1, count) }) end)
+    local after = stateless(what, variables, values, false, function() self:apply_gradients(grads, { unpack(variables, 1, count) }) end)
     return { unpack(after, 1, count) }, { unpack(after, count + 1) }
   end
 end

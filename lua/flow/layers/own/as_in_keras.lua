@@ -74,7 +74,7 @@ return function(Layer)
         #variables - count, #trainable, #others)
     end
     local losses
-    local after, result = stateless(object.title(self) .. ": stateless_call", variables, values, function()
+    local after, result = stateless(object.title(self) .. ": stateless_call", variables, values, true, function()
       local y = several.gathered(self(inputs, options))
       losses = known.return_losses and self.losses
       return y

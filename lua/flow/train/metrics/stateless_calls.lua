@@ -15,13 +15,14 @@ return function(Metric, metrics)
 
   -- The same on values of the metric's variables, a list, in their place; the values after it, or the result.
   function Metric:stateless_update_state(metric_variables, ...)
-    return (stateless(object.title(self) .. ": stateless_update_state", self.variables, metric_variables, self.update_state, self, ...))
+    local what = object.title(self) .. ": stateless_update_state"
+    return (stateless(what, self.variables, metric_variables, false, self.update_state, self, ...))
   end
   takes "metric_variables: list"
   function Metric:stateless_result(metric_variables)
-    return select(2, stateless(object.title(self) .. ": stateless_result", self.variables, metric_variables, self.result, self))
+    return select(2, stateless(object.title(self) .. ": stateless_result", self.variables, metric_variables, false, self.result, self))
   end
   function Metric:stateless_reset_state()
-    return (stateless(object.title(self) .. ": stateless_reset_state", self.variables, nil, self.reset_state, self))
+    return (stateless(object.title(self) .. ": stateless_reset_state", self.variables, nil, false, self.reset_state, self))
   end
 end
