@@ -40,6 +40,16 @@ describe("the data of a step", function()
       assert.equal("tensor", seen.test)
     end)
 
+    it("gives several results of a prediction, " .. how, function()
+      local Two = flow.Model:extend "TwoResults"
+      function Two:predict_step(data) return data * 2, data:sum(-1) end
+      local two = Two()
+      two:compile { run_eagerly = eagerly }
+      local doubled, sums = unpack(two:predict(x, { verbose = 0, batch_size = 2 }))
+      assert.equal(0, (doubled - x * 2):abs():max():item())
+      assert.equal(0, (sums - x:sum(-1)):abs():max():item())
+    end)
+
     it("is a list where there is more, and of one batch, " .. how, function()
       local model, seen = noting { run_eagerly = eagerly }
       model:fit(x, y, { verbose = 0, sample_weight = w })

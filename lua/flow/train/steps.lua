@@ -16,6 +16,7 @@ local host_inputs = require "flow.model.host_inputs"
 local named_data = require "flow.model.named_data"
 local rows_of = require "flow.tensor.rows"
 local structure = require "flow.data.structure"
+local several = require "flow.layers.several"
 local unpack_data = require("flow.utils").unpack_x_y_sample_weight
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -106,7 +107,7 @@ end
 
 -- Runs the model's step on a batch, in a trace or eagerly. Returns the outputs of prediction; the results of other steps are kept.
 local function run_step(model, kind, tensors, layout)
-  local results = call_step(model, kind, data_of(tensors, layout))
+  local results = several.gathered(call_step(model, kind, data_of(tensors, layout)))
   if kind ~= "predict" then
     note_results(model, kind, model_steps.entries(model, kind, results))
     return {}
