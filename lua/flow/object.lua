@@ -199,6 +199,7 @@ local function instance_metatable(class)
       end
       local nils = rawget(self, "_set_to_nil")
       if nils and nils[key] then return nil end
+      if key == "__class__" then return rawget(class, "of_script") or class end
       if key == "from_config" and of_class(class, key) then return bind(self, of_class(class, key), class) end
       local item = type(key) == "number" and lookup(class, "methods", "__getitem__")      -- sequence[0], as in Python
       if item then

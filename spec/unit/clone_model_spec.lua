@@ -36,6 +36,24 @@ describe("clone_model", function()
     end
   end)
 
+  it("keeps whether inputs and outputs are one tensor, a list or a table, as files and texts do", function()
+    local input = flow.Input({ 4 }, { name = "x" })
+    local y = layers.Dense(2)(input)
+    local path = support.folder() .. "/m.keras"
+    local function form(value)
+      local plain = type(value) == "table" and not getmetatable(value)
+      return not plain and value.name or value.x and "x = " .. value.x.name or "{ " .. value[1].name .. " }"
+    end
+    for _, model in ipairs { flow.Model(input, y), flow.Model({ input }, { y }), flow.Model({ x = input }, { x = y }) } do
+      model:save(path)
+      for _, copy in ipairs { models.clone_model(model), models.model_from_json(model:to_json()), flow.load_model(path),
+          models.clone_model(model, { clone_function = function(layer) return layer.__class__.from_config(layer:get_config()) end }) } do
+        assert.same({ form(model.input), form(model.output) }, { form(copy.input), form(copy.output) })
+      end
+    end
+    assert.equal("other", models.clone_model(flow.Model(input, y), { input_tensors = flow.Input({ 4 }, { name = "other" }) }).input.name)
+  end)
+
   it("finds the classes of a script itself", function()
     local Mine, Doubled = flow.Model:extend "MineCloned", flow.layers.Layer:extend "DoubledCloned"
     function Doubled:call(inputs) return inputs * 2 end

@@ -179,7 +179,7 @@ local places = {
     convert_tokens_to_ids = "tokenizer:token_to_id(token)", convert_ids_to_tokens = "tokenizer:id_to_token(id)",
   },
   layer = {
-    add_metric = METRIC, super = SUPER, ["__class__"] = "tostring(layer) names its class",
+    add_metric = METRIC, super = SUPER,
     submodules = "layer.variables are the variables of all parts",
     get_output_at = "a call of the layer gives a symbolic tensor: keep it",
     get_input_at = "the symbolic tensor that the layer was called on",

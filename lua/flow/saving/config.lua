@@ -126,22 +126,22 @@ local function functional_entry(model)
     for i, one in ipairs(form) do histories[i] = nested_ends(tensors, one) end
     return histories
   end
-  local function ends(tensors, names, form)
+  local function ends(kind)
+    local tensors, names, form = model[kind], rawget(model, "_names_of_" .. kind), rawget(model, "_form_of_" .. kind)
     if form then return nested_ends(tensors, form) end
     if names then
       local by_name = {}
       for i, name in ipairs(names) do by_name[name] = ends_history(tensors[i]) end
       return by_name
     end
-    if #tensors == 1 then return ends_history(tensors[1]) end
+    if #tensors == 1 and not rawget(model, "_list_of_" .. kind) then return ends_history(tensors[1]) end
     local histories = json.list()
     for i, t in ipairs(tensors) do histories[i] = ends_history(t) end
     return histories
   end
   return { module = "keras.src.models.functional", class_name = "Functional", registered_name = "Functional",
            config = { name = model.name, trainable = model._trainable, layers = list,
-                      input_layers = ends(model.inputs, rawget(model, "_names_of_inputs")),
-                      output_layers = ends(model.outputs, rawget(model, "_names_of_outputs"), rawget(model, "_form_of_outputs")) } }
+                      input_layers = ends "inputs", output_layers = ends "outputs" } }
 end
 
 -- Whether a graph describes the model whole: not that of a class with its own get_config(), or whose init takes anything but a graph,
@@ -360,7 +360,7 @@ local function read_functional(entry, reader, class)
   function ends(list, what)
     local is_named = type(list) == "table" and list ~= json.null and list[1] == nil
     if type(list) ~= "table" or list == json.null or next(list) == nil then raise("%s: %s of the model are missing", reader.path, what) end
-    if type(list[1]) == "string" then list = { list } end
+    if type(list[1]) == "string" then return ends({ list }, what)[1] end
     local tensors = {}
     for i, history in (is_named and pairs or ipairs)(list) do
       local is_nested = type(history) == "table" and type(history[1]) == "table"
