@@ -257,6 +257,24 @@ function utils.is_keras_tensor(x)
   return require("flow.layers.symbolic").is(x)
 end
 
+-- Whether value is an object of a class, or of one that extends it; classes: one, or a list of which one is enough.
+takes "value: any, classes: any"
+function utils.isinstance(value, classes)
+  local object = require "flow.object"
+  local list = type(classes) == "table" and not object.classes[classes] and classes or { classes }
+  if #list == 0 then raise("isinstance: takes a class, such as flow.layers.Dense, or a list of them, got an empty list") end
+  for i, class in ipairs(list) do
+    if type(class) ~= "table" or not object.classes[class] then
+      raise("isinstance: takes a class, such as flow.layers.Dense, or a list of them, got %s%s",
+        type(classes) == "table" and "at entry " .. i .. " " or "", errors.describe(class))
+    end
+  end
+  for _, class in ipairs(list) do
+    if type(value) == "table" and getmetatable(value) and object.is(value, class) then return true end
+  end
+  return false
+end
+
 -- The name of a dtype; without one float32.
 takes "dtype?: any"
 function utils.standardize_dtype(dtype)

@@ -374,6 +374,8 @@ flow.utils.smart_resize: Pictures of another size, cut to the new aspect ratio b
   print(flow.utils.smart_resize(flow.zeros { 4, 8, 3 }, { 2, 2 }).shape[2])      --> 2
 flow.utils.get_file: The path of a file of Keras' cache, which has to be there: nothing is downloaded.
   print(pcall(flow.utils.get_file, "none.zip", "https://example.org/none.zip"))
+flow.utils.isinstance: Whether an object is of a class, of one that extends it, or of one of a list of classes.
+  print(flow.utils.isinstance(flow.layers.Dense(2), { flow.layers.Conv2D, flow.layers.Dense }))      --> true
 flow.utils.is_keras_tensor: Whether something is a symbolic tensor.
   print(flow.utils.is_keras_tensor(flow.Input { 2 }))      --> true
 flow.utils.standardize_dtype: The name of a dtype.
