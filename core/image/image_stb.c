@@ -270,7 +270,7 @@ flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted
   }
   uint64_t raw = (uint64_t)height * (((uint64_t)width * bits + 31) / 32 * 4);
   if (offset > count || raw > count - offset) {
-    return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early: %lld x %lld pixels take %.0f bytes, %.0f are there", (long long)height,
+    return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early: %lld x %lld pixels take %.0f bytes, found %.0f", (long long)height,
                      (long long)width, (double)raw, offset > count ? 0.0 : (double)(count - offset));
   }
   unsigned char *filled = NULL;

@@ -179,7 +179,7 @@ static flow_status check_size(const flow_source *source, const npy_header *heade
   if (flow_check_shape(source->path, header->dtype, header->rank, header->shape) != FLOW_OK) return FLOW_CORRUPT_DATA;
   uint64_t bytes = (uint64_t)flow_shape_size(header->rank, header->shape) * (uint64_t)flow_dtype_size(header->dtype);
   if (bytes > flow_source_most(source)) {
-    return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: shape %s takes %.0f bytes, at most %.0f are there", source->path,
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: shape %s takes %.0f bytes, at most %.0f were found", source->path,
                      flow_shape_text(header->rank, header->shape), (double)bytes, (double)flow_source_most(source));
   }
   return FLOW_OK;

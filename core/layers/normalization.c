@@ -23,7 +23,7 @@ static flow_status check(flow_layer *layer)
 {
   const double *values;
   int has_mean = !flow_argument_is_null(layer->arguments, "mean"), has_variance = !flow_argument_is_null(layer->arguments, "variance");
-  if (has_mean != has_variance) return flow_layer_fail(layer, "mean and variance must both be given, or none of them");
+  if (has_mean != has_variance) return flow_layer_fail(layer, "mean and variance must both be given, or neither");
   int means = flow_argument_list(layer->arguments, "mean", &values), variances = flow_argument_list(layer->arguments, "variance", &values);
   if (means != variances) return flow_layer_fail(layer, "mean has %d values and variance %d, expected as many", means, variances);
   return FLOW_OK;

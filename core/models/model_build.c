@@ -53,7 +53,7 @@ static flow_status trace_call(flow_context *context, const attempt *a, flow_sign
   for (int i = 0; i < call->operand_count; i++) {
     flow_signature input = a->signatures[call->operands[i]];
     if (values[call->operands[i]]) continue;
-    if (input.dtype < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
+    if (input.dtype < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is missing");
     for (int axis = 1; axis < input.rank; axis++) input.dims[axis] = size_of(a, &input, axis);
     FLOW_TRY(flow_trace_input(context, input.dtype, input.rank, input.dims, &values[call->operands[i]]));
   }

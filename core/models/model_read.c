@@ -108,7 +108,7 @@ static flow_status find_value(const flow_model_part *part, const results *found,
   if (!flow_json_is(name, FLOW_JSON_TEXT) || !is_ordinal(call) || !is_ordinal(output))
     return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to a tensor in a way that is not known; save with Keras 3", part->name);
   int i = flow_part_find(part, name->text), index = (int)output->number, number = (int)call->number;
-  if (i < 0) return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
+  if (i < 0) return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which does not exist", part->name, name->text);
   if (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && number >= 1) number--;
   if (found[i].calls > 0 && index >= found[i].outputs)
     return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %d of call %d", part->parts[i].name, index, number);

@@ -96,7 +96,7 @@ flow_status flow_model_call_one(flow_context *context, const flow_model_call *ca
   flow_tensor *operands[FLOW_MODEL_MOST_TENSORS];
   for (int i = 0; i < call->operand_count; i++) {
     operands[i] = values[call->operands[i]];
-    if (!operands[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
+    if (!operands[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is missing");
   }
   if (call->wrapper) return call_wrapper(context, call, operands, training, &values[call->result], activity);
   if (!call->layer && !call->operation) return with_mask(context, operands[0], operands[1], &values[call->result]);
@@ -130,7 +130,7 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
     status = flow_model_call_one(context, &model->program.calls[i], values, training, activity);
   for (int i = 0; i < model->output_count && status == FLOW_OK; i++) {
     if (values[model->outputs[i]]) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
-    else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part of a tensor that is not there", i + 1);
+    else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part that its tensor does not have", i + 1);
   }
   for (int i = 0; i < model->program.value_count; i++) flow_tensor_release(values[i]);
   flow_free(block);

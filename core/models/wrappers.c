@@ -344,7 +344,7 @@ static flow_status run_once(const flow_wrapper_call *call, flow_tensor *x, flow_
     status = flow_model_call_one(call->context, &part->program.calls[i], values, call->training, activity);
   for (int i = 0; i < part->output_count && status == FLOW_OK; i++) {
     if (values[part->outputs[i]]) outputs[i] = flow_tensor_retain(values[part->outputs[i]]);
-    else status = flow_wrapper_fail(part, "output %d is a part of a tensor that is not there", i + 1);
+    else status = flow_wrapper_fail(part, "output %d is a part that its tensor does not have", i + 1);
   }
   flow_tensors_release(values, part->program.value_count);
   flow_free(block);

@@ -280,7 +280,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   FLOW_TRY(flow_alloc(sizeof(local_communicator) + (size_t)size * sizeof(void *), &block));
   if (atomic_exchange(&group->members[rank].taken, 1)) {
     flow_free(block);
-    return flow_fail(FLOW_INVALID_STATE, "rank %d of the group is there already; a group is used once", rank);
+    return flow_fail(FLOW_INVALID_STATE, "rank %d has joined the group before; a group is used once", rank);
   }
   atomic_fetch_add(&group->references, 1);
   local_communicator *self = block;

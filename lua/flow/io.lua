@@ -38,7 +38,7 @@ function io.path(path, what)
   if bucket == "" or bucket == "." or bucket == ".." then raise("%q names no bucket: %s://bucket/file", path, scheme) end
   local folder = mount .. "/" .. bucket
   if C.flow_path_kind(folder) ~= C.FLOW_PATH_FOLDER then
-    raise("%q: the bucket is looked for in %s, which is not there%s", path, folder, (HOW_TO_MOUNT[scheme] or ""):format(bucket, folder))
+    raise("%q: the bucket is looked for in %s, which does not exist%s", path, folder, (HOW_TO_MOUNT[scheme] or ""):format(bucket, folder))
   end
   return rest == "" and folder or folder .. "/" .. rest
 end

@@ -70,7 +70,7 @@ local function extend(parent, class_name, new, taken, assign)
       arguments.check_init(class_name, init, taken, ...)
       initialize(self, init, arguments.for_init(class_name, init, ...))
     elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
-      errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
+      errors.raise("%s takes a table of options; function %s:init(...) would name arguments by position", class_name, class_name)
     else
       for name, value in pairs(options) do
         if name ~= "name" and not (taken and taken[name]) then (assign or rawset)(self, name, value) end

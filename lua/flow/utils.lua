@@ -321,7 +321,7 @@ function utils.get_file(name, origin, options)
     if hash then check_digest(path, hash, options.file_hash and options.hash_algorithm or "md5") end
     return path
   end
-  raise("flow.utils.get_file: %s is not there, and nothing is downloaded%s", path, origin and ": get it from " .. origin or "")
+  raise("flow.utils.get_file: %s does not exist, and nothing is downloaded%s", path, origin and ": get it from " .. origin or "")
 end
 
 -- Draws a model's graph; what is drawn is what model:plot(file) draws.

@@ -68,7 +68,7 @@ describe("workers that save", function()
       assert.equal("true", said[worker][1], output)
       assert.equal("true", said[worker][2])
       assert.equal("true\ttrue", said[worker][3])
-      assert.truthy(said[worker][4]:find("^false\t.*one.keras is there already, and overwrite is false"), said[worker][4])
+      assert.truthy(said[worker][4]:find("^false\t.*one.keras already exists, and overwrite is false"), said[worker][4])
       assert.equal("true\ttrue", said[worker][5])
       assert.equal("true", said[worker][6])
     end

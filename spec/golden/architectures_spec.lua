@@ -60,8 +60,8 @@ describe("flow.applications", function()
   end
 
   it("says where the weights of ImageNet are expected, and what does not go with them", function()
-    raises(function() local _ = flow.applications.MobileNetV2() end, "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_224.h5 is not " ..
-      "there, and nothing is fetched from the network here: get it from https://storage.googleapis.com/")
+    raises(function() local _ = flow.applications.MobileNetV2() end, "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_224.h5 does " ..
+      "not exist, and nothing is downloaded: get it from https://storage.googleapis.com/")
     raises(function() local _ = flow.applications.ResNet50 { classes = 10 } end,
       "flow.applications.ResNet50: the weights of ImageNet are for 1000 classes, got classes = 10")
     raises(function() local _ = flow.applications.VGG16 { weights = false, include_top = false, input_shape = { 31, 40, 3 } } end,

@@ -106,7 +106,7 @@ describe("flow.io", function()
     local before = flow.io.mounts.gs
     finally(function() flow.io.mounts.gs, flow.io.mounts.s3 = before, nil end)
     flow.io.mounts.gs = base
-    assert.are.equal(('"gs://photos/a.txt": the bucket is looked for in %s/photos, which is not there; mount it there, e.g. ' ..
+    assert.are.equal(('"gs://photos/a.txt": the bucket is looked for in %s/photos, which does not exist; mount it there, e.g. ' ..
       "gcsfuse photos %s/photos"):format(base, base), message_of(flow.io.write, "gs://photos/a.txt", ""))
     flow.io.makedirs(base .. "/photos")
     flow.io.write("gs://photos/a.txt", "rose")

@@ -134,7 +134,8 @@ static int is_zero(const uint8_t *bytes, size_t count)
  * frame, which does not open if they differ. */
 static flow_status begin_frames(flow_link *link, const flow_secret *secret)
 {
-  if (memcmp(link->peer, MAGIC, 8) != 0) return flow_fail(FLOW_CORRUPT_DATA, "who is there speaks another language: is it a flowlua?");
+  if (memcmp(link->peer, MAGIC, 8) != 0)
+    return flow_fail(FLOW_CORRUPT_DATA, "the process at that address does not speak flowlua's protocol: is it another program?");
   int sealed = !is_zero(link->peer + 8, FLOW_CONTROL_NONCE);
   if (sealed != (link->control != NULL)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "it has %s secret, this process has %s: set the same FLOW_SECRET in all tasks",

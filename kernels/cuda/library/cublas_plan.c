@@ -159,7 +159,7 @@ static flow_status make_plan(const void *key, void *plan)
   const flow_cublaslt *blas = flow_cuda_cublaslt();
   cublasLtHandle_t handle;
   cublasLtMatmulHeuristicResult_t best;
-  if (!blas) return flow_fail(FLOW_UNSUPPORTED, "cuBLASLt is not there");
+  if (!blas) return flow_fail(FLOW_UNSUPPORTED, "cuBLASLt is not installed");
   FLOW_TRY(open_device(blas, (int)wanted->device, &handle));
   FLOW_TRY(flow_cublas_describe(blas, &wanted->product, &made->product));
   /* How far a bias is aligned is taken from its pointer. */

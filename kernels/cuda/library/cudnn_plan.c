@@ -123,7 +123,7 @@ void flow_cudnn_build(flow_cudnn_graph *g, const flow_library_convolution *c, fl
 static flow_status open_device(struct device_state *state, int index)
 {
   const flow_cudnn *cudnn = flow_cuda_cudnn();
-  if (!cudnn) return flow_fail(FLOW_UNSUPPORTED, "cuDNN is not there");
+  if (!cudnn) return flow_fail(FLOW_UNSUPPORTED, "cuDNN is not installed");
   if (state->opened) return FLOW_OK;
   FLOW_TRY(flow_cudnn_device_open(cudnn, index, NULL, &state->device));
   cudnnStatus_t status = cudnn->cudnnCreate(&state->handle);

@@ -104,7 +104,7 @@ function application.fetched(what, address)
   local path = folder() .. "/models/" .. name
   local file = host.io.open(path, "rb")
   if not file then
-    raise("%s: %s is not there, and nothing is fetched from the network here: get it from %s, or name a file in its place", what, path,
+    raise("%s: %s does not exist, and nothing is downloaded: get it from %s, or name another file", what, path,
       address)
   end
   file:close()

@@ -37,7 +37,7 @@ end
 
 function VerifyReplicas:on_train_begin()
   if verify.has_copies(self:_model()._placement) then return end
-  log.info("distribute.verify: the variables are there once: there is nothing to compare")
+  log.info("distribute.verify: there is one copy of the variables and nothing to compare")
 end
 
 -- done: batches since it was called last.

@@ -107,7 +107,7 @@ function directory.latest_checkpoint(folder)
   if C.flow_path_kind(state.latest .. ".index") == C.FLOW_PATH_FILE then
     log.warning("%s is in TensorFlow's own format, which is not read", state.latest)
   else
-    log.warning("%s names %s, which is not there", directory.state_file(folder), directory.file_of(state.latest))
+    log.warning("%s names %s, which does not exist", directory.state_file(folder), directory.file_of(state.latest))
   end
   return nil
 end

@@ -35,7 +35,7 @@ end
 -- Raises if a file is there and overwrite is false.
 local function check_overwrite(what, path, overwrite)
   if not overwrite and require("flow.io").exists(path) then
-    raise("%s: %s is there already, and overwrite is false", what, path)
+    raise("%s: %s already exists, and overwrite is false", what, path)
   end
 end
 

@@ -20,7 +20,7 @@ local function check_tokens(what, list)
     if type(token) ~= "string" or token == "" then
       raise("%s: special_tokens[%d] is %s, expected a text", what, i, errors.describe(token))
     end
-    if known[token] then raise("%s: special_tokens[%d], %q, is there twice", what, i, token) end
+    if known[token] then raise("%s: special_tokens[%d], %q, is given twice", what, i, token) end
     known[token] = true
   end
   return list or {}

@@ -178,7 +178,7 @@ end
 -- The results of rounds, tensors or nested lists of one structure, as one of these with a tensor of all rounds in each place. No unpack():
 -- Lua has no room for more than some thousand values of a call.
 local function stacked(results)
-  if #results == 0 then raise("a loop over no rows has no result: it cannot be known what it would give") end
+  if #results == 0 then raise("a loop over no rows has no result: the shapes and dtypes of its outputs are unknown") end
   local first, result = results[1], {}
   if not is_list(first) then return ops.stack(results, 1) end
   for key in names.ordered(first) do

@@ -26,7 +26,7 @@ local function samples_in(bytes)
     local name, size = bytes:sub(at, at + 3), number_at(bytes, at + 4, 4)
     if name == "data" and format then
       if size > #bytes - at - 7 then
-        raise("%s: the bytes end early: the samples are %.0f bytes, %.0f are there", what, size, #bytes - at - 7)
+        raise("%s: the bytes end early: the samples take %.0f bytes, found %.0f", what, size, #bytes - at - 7)
       end
       return at + 8, size, format
     end
