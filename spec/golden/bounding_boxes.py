@@ -67,6 +67,12 @@ for kind in ("xyxy", "rel_yxyx", "center_xywh"):
          {"translations": column([6, -5], [-12, 3]), "input_shape": SHAPE}),
     ]:
         CASES[f"{name} {kind}"] = layer(made, kind, transformation)
+# Keras leaves those of other formats as xyxy.
+MOVES = np.array([[[.1, .2], [-.15, .3], [.05, -.2], [-.1, -.05]], [[.2, -.1], [.1, .1], [-.3, .2], [.25, .15]]], "float32")
+CORNERS = np.tile(np.array([[[0, 0], [WIDTH - 1, 0], [0, HEIGHT - 1], [WIDTH - 1, HEIGHT - 1]]], "float32"), (2, 1, 1))
+for name, applied in (("RandomPerspective", [True, True]), ("RandomPerspective one", [False, True])):
+    CASES[name + " xyxy"] = layer(L.RandomPerspective(bounding_box_format="xyxy"), "xyxy", {
+        "apply_perspective": np.array(applied), "start_points": CORNERS, "end_points": CORNERS + CORNERS * MOVES, "input_shape": SHAPE})
 CASES["RandomRotation xyxy"] = layer(L.RandomRotation(.5, bounding_box_format="xyxy"), "xyxy", {
     "angle": column(30, -75), "image_height": SIZES[0], "image_width": SIZES[1], "batch_size": 2})
 

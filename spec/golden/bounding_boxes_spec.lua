@@ -92,6 +92,12 @@ describe("layers that change pictures", function()
       case("RandomTranslation", "RandomTranslation", { height_factor = 0.5, width_factor = 0.5 },
         { right = flow.tensor { { 6 }, { -12 } }, down = flow.tensor { { -5 }, { 3 } } })
     end
+    local shares = flow.tensor { { { .1, .2 }, { -.15, .3 }, { .05, -.2 }, { -.1, -.05 } }, { { .2, -.1 }, { .1, .1 }, { -.3, .2 },
+      { .25, .15 } } }
+    for name, applied in pairs { RandomPerspective = { true, true }, ["RandomPerspective one"] = { false, true } } do
+      assert_case(name .. " xyxy", moved(layers.RandomPerspective { bounding_box_format = "xyxy" }, "xyxy",
+        { moves = shares, applies = flow.tensor(applied):reshape { 2, 1, 1, 1 } }))
+    end
     assert_case("RandomRotation xyxy", moved(layers.RandomRotation(0.5, { bounding_box_format = "xyxy" }), "xyxy",
       { angle = flow.tensor { 30, -75 } }))
   end)
@@ -159,6 +165,7 @@ describe("layers that change pictures", function()
     end
     local flip = layers.RandomFlip("horizontal", { bounding_box_format = "xyxy" })
     assert.equal(given.bounding_boxes, flip(given, { training = false }).bounding_boxes)
+    assert.same(boxes:totable(), layers.AugMix { bounding_box_format = "xyxy" }(given).bounding_boxes.boxes:totable())
     local mixed = layers.MixUp { seed = 1 }(given).bounding_boxes
     assert.same(boxes:totable(), mixed.boxes[{ {}, { 1, 2 } }]:totable())
     assert.is_true(mixed.boxes[1][3]:eq(boxes[mixed.labels[1][3]:eq(1):item() and 1 or 2][1]):all():item())
@@ -193,6 +200,6 @@ describe("layers that change pictures", function()
     has(message_of(function() layers.RandomFlip("horizontal", { bounding_box_format = "xyxx" }) end), "a format of boxes is one of xyxy")
     has(message_of(function() layers.CenterCrop(2, 2, { bounding_box_format = "xyxy" }) { images = images, bounding_boxes = boxes } end),
       "bounding_boxes is a table { boxes = , labels = }")
-    has(message_of(function() layers.RandomPerspective { bounding_box_format = "xyxy" }(given) end), "bounding_boxes is not supported")
+    has(message_of(function() layers.RandomElasticTransform(1)(given) end), "bounding_boxes is not supported")
   end)
 end)

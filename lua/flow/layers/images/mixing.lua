@@ -188,6 +188,7 @@ mixing.AugMix = define("AugMix", { RANGE, "num_chains: count = 3", "chain_depth:
     return ops.clip(x * own + sum * (1 - own), given.value_range[1], given.value_range[2])
   end,
   masks = refuse_masks,
+  boxes = function(_, found) return found end,      -- they stay, as in Keras: so do the pictures, in part
 })
 
 ---- boxes ----------------------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ local ops = require "flow.tensor.ops"
 local random = require "flow.tensor.random"
 local image_layer = require "flow.layers.images.image_layer"
 local pictures = require "flow.tensor.composed.image"
+local tools = require "flow.tensor.composed.tools"
 local bounding_boxes = require("flow.tensor.composed.bounding_boxes").bounding_boxes
 
 local define, uniform, size = image_layer.define, image_layer.uniform, image_layer.size
@@ -93,16 +94,37 @@ places.RandomShear = define("RandomShear", { "x_factor: number|list = 0", "y_fac
   end,
 })
 
--- Moves the corners of each picture by the shares of its sides that were drawn. drawn: moves {n, 4, 2}, applies: which pictures are
--- changed.
-local function put_in_perspective(_, x, given, drawn)
-  local height, width = size(x)
+-- The corners of pictures, {n, 4, 2}, and where they go, by the shares of the sides that were drawn, drawn.moves {n, 4, 2}.
+local function corners_of(height, width, drawn)
   local right, bottom = width - 1, height - 1
   local starts = tensor.tensor({ 0, 0, right, 0, 0, bottom, right, bottom }):reshape { 1, 4, 2 }
-  local zero = drawn.moves * 0
-  local y = pictures.perspective_transform(x, zero + starts, starts + starts * drawn.moves, { interpolation = given.interpolation,
-                                                                                             fill_value = given.fill_value })
+  return drawn.moves * 0 + starts, starts + starts * drawn.moves
+end
+
+-- drawn.applies: which pictures are changed.
+local function put_in_perspective(_, x, given, drawn)
+  local height, width = size(x)
+  local starts, ends = corners_of(height, width, drawn)
+  local y = pictures.perspective_transform(x, starts, ends, { interpolation = given.interpolation, fill_value = given.fill_value })
   return ops.where(drawn.applies, y, x)
+end
+
+-- The rectangles around the four corners of each box, which go where the picture's go.
+local function boxes_in_perspective(_, found, _, drawn, height, width)
+  local starts, ends = corners_of(height, width, drawn)
+  local way = ops.expand_dims(pictures.homography(ends, starts):to(found.dtype), 2)      -- {n, 1, 8}
+  local function of(i) return tools.part(way, 3, i, i) end
+  local x0, y0, x1, y1 = unpack(ops.split(found, 4, -1))
+  local across, down = {}, {}
+  for i, corner in ipairs { { x0, y0 }, { x1, y1 }, { x0, y1 }, { x1, y0 } } do
+    local x, y = corner[1], corner[2]
+    local depth = of(7) * x + of(8) * y + 1
+    across[i], down[i] = (of(1) * x + of(2) * y + of(3)) / depth, (of(4) * x + of(5) * y + of(6)) / depth
+  end
+  across, down = ops.concat(across, 3), ops.concat(down, 3)
+  local function end_of(op, list) return ops[op](list, -1, true) end
+  local moved = ops.concat({ end_of("min", across), end_of("min", down), end_of("max", across), end_of("max", down) }, 3)
+  return ops.where(ops.reshape(drawn.applies, { -1, 1, 1 }), moved, found)
 end
 places.RandomPerspective = define("RandomPerspective", { FACTOR, "scale: number = 1", INTERPOLATION, VALUE, SEED, FORMAT }, {
   factors = { factor = HALF },
@@ -110,7 +132,7 @@ places.RandomPerspective = define("RandomPerspective", { FACTOR, "scale: number 
   draw = function(self, x, given)
     return { applies = image_layer.chance(self, x, given.factor), moves = uniform(self, x, -0.5 * given.scale, 0.5 * given.scale, 4, 2) }
   end,
-  change = put_in_perspective, masks = masks_by(put_in_perspective),
+  change = put_in_perspective, masks = masks_by(put_in_perspective), moves = boxes_in_perspective,
 })
 
 ---- elastic transforms ---------------------------------------------------------------------------------------------------------------

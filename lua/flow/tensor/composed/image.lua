@@ -175,10 +175,9 @@ picture_op("affine_transform", "images, transform, { " .. SAMPLE .. "; }", funct
   return sampled(x, transforms_of(x, transform), options, "affine_transform")
 end)
 
--- Moves four points {4, 2} of (x, y), or those of each picture {batch, 4, 2}, to others: the transform that takes end_points to
--- start_points.
-picture_op("perspective_transform", "images, start_points: data, end_points: data, { interpolation = 'bilinear', fill_value: number = 0, "
-  .. FORMAT .. "; }", function(x, from, to, options)
+-- The eight numbers {batch, 8} of the transform that takes the points `to` to the points `from`, {4, 2} of (x, y) or {batch, 4, 2}, as
+-- float64.
+function internal.homography(from, to)
   local function points(p)
     p = ops.operand(p, nil, "keras.ops.image.perspective_transform"):to("float64")
     if #tools.dims(p) == 2 then p = ops.expand_dims(p, 1) end
@@ -190,8 +189,13 @@ picture_op("perspective_transform", "images, start_points: data, end_points: dat
   local one, none = ops.ones_like(ex), ops.zeros_like(ex)
   local of_x = ops.stack({ ex, ey, one, none, none, none, -(sx * ex), -(sx * ey) }, -1)
   local of_y = ops.stack({ none, none, none, ex, ey, one, -(sy * ex), -(sy * ey) }, -1)
-  local transform = ops.solve(ops.concat({ of_x, of_y }, 2), ops.concat({ sx, sy }, 2))
-  return sampled(x, transforms_of(x, transform:to("float32")), options, "perspective_transform")
+  return ops.solve(ops.concat({ of_x, of_y }, 2), ops.concat({ sx, sy }, 2))
+end
+
+-- Moves four points {4, 2} of (x, y), or those of each picture {batch, 4, 2}, to others.
+picture_op("perspective_transform", "images, start_points: data, end_points: data, { interpolation = 'bilinear', fill_value: number = 0, "
+  .. FORMAT .. "; }", function(x, from, to, options)
+  return sampled(x, transforms_of(x, internal.homography(from, to):to("float32")), options, "perspective_transform")
 end)
 
 ---- filters ----------------------------------------------------------------------------------------
