@@ -11,7 +11,9 @@
 
 #include "output.h"
 
+/* A line that a task wrote, without its end. to: 0: stdout, 1: stderr. */
 void events_line(output *self, const output_writer *writer, int to, const char *text, size_t count);
+/* A line of the launcher itself. */
 void events_message(output *self, const char *text);
 /* "started", "restarted" or "exited". */
 void events_life(output *self, const char *event, const output_writer *writer);

@@ -17,7 +17,9 @@ typedef struct tagged {
   char         how[48];                /* "was killed by SIGKILL"; "": only mpirun has named the rank */
 } tagged;
 
+/* Takes bytes of mpirun's stream, and writes the lines that they complete to `out`, each under its rank. now: in seconds. */
 void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now);
+/* The stream has ended: writes out lines without an end. */
 void tagged_finish(output *out, tagged *self, double now);
 
 #endif

@@ -11,6 +11,7 @@ enum { FLOW_XXH64_STRIPE = 32 };      /* bytes */
 
 typedef struct flow_xxh64 { uint64_t lanes[4], bytes; } flow_xxh64;
 
+/* XXH64 with seed 0, in any number of pieces: begin, add, ..., end. */
 void     flow_xxh64_begin(flow_xxh64 *hash);
 /* count: a multiple of FLOW_XXH64_STRIPE. */
 void     flow_xxh64_add(flow_xxh64 *hash, const void *bytes, size_t count);

@@ -65,6 +65,7 @@ typedef struct flow_logs {
   double            left_out;          /* summaries beyond the bounds */
 } flow_logs;
 
+/* Reads nothing yet; the folder need not exist. FLOW_OUT_OF_MEMORY. */
 flow_status flow_logs_open(const char *folder, flow_logs *out);
 void        flow_logs_close(flow_logs *logs);      /* also after a failed open */
 /* Looks for files and reads what is new, for about `seconds`; *more: some is left. FLOW_OUT_OF_MEMORY; what is wrong with files is kept

@@ -25,6 +25,8 @@ void flow_element_start_free(flow_element_start *start);
 /* A block that grows, for one record after the other. */
 typedef struct flow_record_bytes { unsigned char *bytes; size_t count, capacity; } flow_record_bytes;
 
+/* Each replaces the contents of *to by a record: the start of a file, an element, or the end, which has the number of elements.
+ * FLOW_OUT_OF_MEMORY. */
 flow_status flow_element_start_write(const flow_element_start *start, flow_record_bytes *to);
 flow_status flow_element_write(const flow_element *element, flow_record_bytes *to);
 flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to);

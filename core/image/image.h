@@ -19,6 +19,7 @@ typedef struct flow_picture {
   size_t         file_capacity;
 } flow_picture;
 
+/* Its memory, not the struct itself; NULL pointers are fine. */
 void flow_picture_free(flow_picture *picture);
 
 /* JPEG, GIF (first frame), PNG or BMP into `channels` channels: 1, 3 or 4 (JPEG: 1 or 3), 0: as the file has them. 16 bits

@@ -40,6 +40,7 @@ typedef struct flow_record_sink {
   unsigned char *buffer;           /* output of the deflater */
 } flow_record_sink;
 
+/* On failure nothing is open. append copies the bytes into a record; after its failure the sink is to be discarded. */
 flow_status flow_record_create(const char *path, flow_coding coding, flow_record_sink *sink);
 flow_status flow_record_append(flow_record_sink *sink, const void *bytes, uint64_t count);
 flow_status flow_record_commit(flow_record_sink *sink);            /* whatever happens, the sink is closed */

@@ -10,6 +10,7 @@ typedef struct flow_size_limit {
   sigset_t before;
 } flow_size_limit;
 
+/* Blocks the signal on the calling thread, and notes in *held what was blocked before. */
 void flow_size_limit_hold(flow_size_limit *held);
 /* By the same thread. failed: whether a write has failed, whose signal is taken away then. errno stays. */
 void flow_size_limit_release(const flow_size_limit *held, int failed);

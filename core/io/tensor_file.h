@@ -112,7 +112,8 @@ const flow_format *flow_format_find(const char *name);     /* NULL: none */
 
 /* ---- what reader and writer share -------------------------------------------------------------------------------------------- */
 
-void        flow_tensor_note_free(flow_tensor_note *note);
+void flow_tensor_note_free(flow_tensor_note *note); /* its texts, not the note itself */
+/* Each appends to a list that grows, and copies the texts. FLOW_OUT_OF_MEMORY leaves the list unchanged. */
 flow_status flow_tensor_notes_add(flow_tensor_note **notes, int *count, int *capacity, const char *path, const char *key, const char *text);
 flow_status flow_tensor_groups_add(char ***groups, int *count, int *capacity, const char *path);
 /* Sorts names, each with the place that it came from; returns one that comes twice, or NULL. */

@@ -6,6 +6,7 @@
 
 extern const flow_argument flow_multi_head_parameters[];
 
+/* The check of a record's arguments (flow_layer_class). */
 flow_status flow_multi_head_check(flow_layer *layer);
 /* inputs and call: in the order of flow_attention_heads_inputs. cache: NULL without one. */
 flow_status flow_multi_head_build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);

@@ -30,6 +30,7 @@ typedef struct flow_wrapper {
   flow_status      (*run)(const flow_wrapper_call *call);         /* NULL: it is never called by itself */
 } flow_wrapper;
 
+/* NULL: not a class of wrappers. */
 const flow_wrapper *flow_wrapper_find(const char *class_name);
 /* How many outputs a call of a layer or a wrapper has. */
 int                 flow_wrapper_outputs(const flow_model_part *part);

@@ -32,6 +32,7 @@ typedef struct flow_token_list {
   int64_t  count, room;              /* room: of spans, in numbers */
 } flow_token_list;
 
+/* Token number `index`, from 0 and below count; borrowed until the list changes. */
 flow_token  flow_token_list_get(const flow_token_list *list, int64_t index);
 /* Removes all tokens and keeps the memory, for the next string. */
 void        flow_token_list_clear(flow_token_list *list);

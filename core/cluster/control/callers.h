@@ -24,6 +24,8 @@ typedef struct flow_callers {
 
 typedef struct flow_caller { flow_host host; int known; double since; } flow_caller;      /* since: when it was accepted */
 
+/* *out begins as zeros, and is cleared by the caller, after a failure, too. Hosts whose addresses are numbers in the cluster are known at
+ * once. FLOW_OUT_OF_MEMORY. */
 flow_status flow_callers_init(const flow_cluster *cluster, flow_callers *out);
 void        flow_callers_clear(flow_callers *self);
 /* The host that the other side of a socket is on. */

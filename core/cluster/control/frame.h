@@ -35,6 +35,7 @@ typedef struct flow_frame_reader {
   size_t           filled, capacity;
 } flow_frame_reader;
 
+/* seal: borrowed; NULL: frames are not sealed. clear releases the buffer; the reader may then read another connection with this seal. */
 void flow_frame_reader_init(flow_frame_reader *reader, const flow_seal *seal, size_t most);
 void flow_frame_reader_clear(flow_frame_reader *reader);
 /* Takes bytes from the stream until a frame is complete. *used: how many of them were taken; *contents: the opened contents, *size bytes,

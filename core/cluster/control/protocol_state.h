@@ -126,14 +126,19 @@ flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, fl
 
 /* ---- protocol_actions.c: FLOW_OUT_OF_MEMORY is the only failure, and queues nothing -------------------------------------------------- */
 
+/* Queues the message, which is copied; nothing for a connection of -1. */
 flow_status flow_protocol_send(flow_protocol *protocol, int connection, const flow_control_message *message);
 /* action->text and bytes are copied. */
 flow_status flow_protocol_act(flow_protocol *protocol, const flow_action *action);
+/* Closes after what was sent before; nothing for -1. */
 flow_status flow_protocol_close(flow_protocol *protocol, int connection);
+/* A line for the log. */
 flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- protocol_chief.c ---------------------------------------------------------------------------------------------------------------- */
 
+/* The chief's part of the functions of protocol.h: a stranger has connected; a message has come; a connection has ended; time has passed;
+ * when the timer has to be called next, INFINITY: not for the chief's sake. slept: seconds for which this process stood still, else 0. */
 flow_status flow_chief_connected(flow_protocol *protocol, int connection);
 flow_status flow_chief_received(flow_protocol *protocol, int connection, const flow_control_message *message);
 flow_status flow_chief_closed(flow_protocol *protocol, int connection, const char *why);
@@ -184,6 +189,7 @@ void          flow_hello_place(const flow_control_message *hello, char place[FLO
 
 /* ---- protocol_store.c: the chief's store and barriers -------------------------------------------------------------------------------- */
 
+/* SET, ENTER or GET of a task of this generation; a wait that expires; when the next one does; frees all at the end of a generation. */
 flow_status flow_store_request(flow_protocol *protocol, int task, const flow_control_message *message);
 flow_status flow_store_timer(flow_protocol *protocol);
 double      flow_store_wakeup(const flow_protocol *protocol);
@@ -191,6 +197,7 @@ void        flow_store_clear(flow_protocol *protocol);
 
 /* ---- protocol_member.c --------------------------------------------------------------------------------------------------------------- */
 
+/* A member's part, as the chief's above; its one connection is to the chief. */
 flow_status flow_member_connected(flow_protocol *protocol, int connection);
 flow_status flow_member_received(flow_protocol *protocol, const flow_control_message *message);
 flow_status flow_member_closed(flow_protocol *protocol, const char *why);

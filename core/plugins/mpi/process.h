@@ -4,6 +4,7 @@
 
 #include "base/plugin.h"
 
+/* What the library gave the plugin when it was opened. */
 const flow_plugin_services *flow_mpi_services(void);
 
 /* Starts MPI if nobody has yet, and counts a user. FLOW_INVALID_STATE if no launcher started this process, if the host started MPI
