@@ -19,7 +19,7 @@ local operations = require "flow.saving.operations"
 local contents = require "flow.layers.own.contents"
 local hooks = require "flow.layers.own.saving_hooks"
 local lora = require "flow.layers.own.lora"
-local bytes = require "flow.saving.bytes"
+local quantized_files = require "flow.saving.quantized_files"
 local quantization = require "flow.layers.quantization"
 local byte_kernels = require "flow.layers.own.byte_kernels"
 local variable = require "flow.tensor.variable"
@@ -182,7 +182,7 @@ end
 -- the list; of bytes with scales, { position, variable, scale = position, layer }.
 local function match(file, path, who, variables, list, count, layer)
   count = count or stored_count(file, path)
-  local places = layer and bytes.are_in(file, path, count, variables) and byte_kernels.places(variables)
+  local places = layer and quantized_files.has(file, path, count, variables) and byte_kernels.places(variables)
   if places then count = #variables end
   if count ~= #variables then
     raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
@@ -204,8 +204,8 @@ function weights.assign(file, list, in_place)
   local waiting = {}
   for i, item in ipairs(list) do
     if item.scale then
-      bytes.quantize(item.layer)
-      waiting[i] = bytes.read(file, item.layer, item.variable, item.position, item.scale)
+      quantized_files.quantize(item.layer)
+      waiting[i] = quantized_files.read(file, item.layer, item.variable, item.position, item.scale)
     elseif in_place and file:dtype(item.position) == item.variable.dtype then
       file:read_into(item.position, item.variable)
     else
