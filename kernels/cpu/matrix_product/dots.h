@@ -1,5 +1,5 @@
-/* dots.h: products of float64 with one column, which are dot products of rows that lie as they are read: each is the sum of the same partial
- * sums in the same order, whichever variant, chunk or part it belongs to. */
+/* dots.h: products of float64 with one column, which are dot products of rows that lie as they are read: each is the sum of the same
+ * partial sums in the same order, whichever variant, chunk or part it belongs to. */
 #ifndef FLOW_CPU_MATRIX_PRODUCT_DOTS_H
 #define FLOW_CPU_MATRIX_PRODUCT_DOTS_H
 

@@ -88,7 +88,8 @@ end, "outer")
 define(function(a, b)
   a, b = pair(a, b, "vdot")
   a, b = ops.flatten(a), ops.flatten(b)
-  return tools.is_float(a) and ops.matmul(a, b) or ops.sum(a * b):to(a.dtype)
+  if tools.is_float(a) and tools.dims(a)[1] == tools.dims(b)[1] then return ops.matmul(a, b) end
+  return ops.sum(a * b):to(a.dtype)      -- a number beside a vector, too
 end, "vdot")
 
 -- Each element of a times all of b: {m p, n q} of {m, n} and {p, q}.
