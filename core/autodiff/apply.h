@@ -6,7 +6,7 @@
  * tape, by the rules of core/ops/rules), gradient_loop.c, parts.h, variable_ops.c.
  *
  * A caller runs these functions on its own thread with its own context; a context is for one thread at a time. Tensors that come
- * back are new references unless a comment says that they are borrowed. A function that fails leaves its outputs NULL or as they were,
+ * back are new references unless a comment says that they are borrowed. A function that fails leaves its outputs NULL or unchanged,
  * and has released what it made.
  *
  * apply.h: calls of ops for other rooms. expression.h makes formulas of several ops shorter. */

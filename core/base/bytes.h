@@ -53,7 +53,7 @@ static inline const unsigned char *flow_bytes_take(flow_bytes *from, uint64_t co
   return taken;
 }
 
-/* The next `count` bytes as a little-endian number. 0: fewer are left, *value is as it was. */
+/* The next `count` bytes as a little-endian number. 0: fewer are left, *value is unchanged. */
 static inline int flow_bytes_number(flow_bytes *from, int count, uint64_t *value)
 {
   const unsigned char *taken = flow_bytes_take(from, (uint64_t)count);

@@ -22,7 +22,7 @@ void        flow_memory_count(double bytes);
 flow_status flow_multiply(size_t a, size_t b, size_t *out);
 
 /* Grows an array of `size`-byte elements so that at least `count` fit; *capacity counts elements. The array is a block of flow_alloc,
- * NULL for capacity 0, and may move: pointers into it are not valid any more. Array and capacity are as they were after a failure. */
+ * NULL for capacity 0, and may move: pointers into it are not valid any more. Array and capacity are unchanged after a failure. */
 flow_status flow_grow(void *array_pointer, size_t size, int count, int *capacity);
 
 char *flow_duplicate_text(const char *text);   /* NULL when memory is out (flow_last_error is set) */

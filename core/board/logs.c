@@ -37,7 +37,7 @@ static int *find_slot(const flow_logs *logs, const flow_logs_table *table, uint6
 
 typedef uint64_t flow_logs_hash_of(const flow_logs *logs, int position);
 
-/* Room for one more entry: at least half of the slots stay free. Without memory the table stays as it was. */
+/* Room for one more entry: at least half of the slots stay free. Without memory the table stays unchanged. */
 static flow_status reserve_slot(const flow_logs *logs, flow_logs_table *table, flow_logs_hash_of *hash_of)
 {
   if (2 * (table->count + 1) <= table->capacity) return FLOW_OK;

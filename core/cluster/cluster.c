@@ -87,7 +87,7 @@ static int total(const flow_cluster *cluster)
 }
 
 /* Appends a task to a job. address: "host:port", brought into one form, so that two ways to write one address are equal; NULL: not known
- * yet, as where a launcher finds the others. A failure leaves the cluster as it was, but for room in its table. */
+ * yet, as where a launcher finds the others. A failure leaves the cluster unchanged, but for room in its table. */
 flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address)
 {
   char canonical[FLOW_ADDRESS_SIZE], name[FLOW_TASK_NAME_SIZE], *copy = NULL;

@@ -22,7 +22,7 @@ void flow_element_start_free(flow_element_start *start)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* Room for `count` more bytes; what is there stays. On failure the block is as it was. Half as much again each time, so
+/* Room for `count` more bytes; what is there stays. On failure the block is unchanged. Half as much again each time, so
  * that a long record is not copied often. */
 static flow_status reserve(flow_record_bytes *to, size_t count)
 {

@@ -31,7 +31,7 @@ flow_status flow_element_start_write(const flow_element_start *start, flow_recor
 flow_status flow_element_write(const flow_element *element, flow_record_bytes *to);
 flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to);
 
-/* What a record is: reads one and leaves *out as it was unless it is asked for. FLOW_CORRUPT_DATA names the file. */
+/* What a record is: reads one and leaves *out unchanged unless it is asked for. FLOW_CORRUPT_DATA names the file. */
 flow_status flow_element_start_read(const char *path, const unsigned char *bytes, uint64_t count, flow_element_start *out);
 /* The next record of a file after its start: an element (out NULL: only passed over), or the end, with *ended set. `read`: elements
  * so far, which the end must agree with. */

@@ -248,7 +248,7 @@ static int are_equal(const int64_t *numbers, int64_t rows, int components)
 }
 
 /* Rows of all components are numbered first; only if each has its place something is sent. If that fails, the new rows are taken back,
- * so that the store is as it was. Components with equal numbers (features and labels of the same rows) give one list of numbers, from
+ * so that the store is unchanged. Components with equal numbers (features and labels of the same rows) give one list of numbers, from
  * which the step gathers by itself; others are gathered here. */
 static flow_status make_batch(flow_row_store *store, const flow_element *elements, int64_t rows, int64_t *numbers, flow_element *out,
                               int *made)

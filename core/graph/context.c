@@ -152,7 +152,7 @@ int flow_context_save(const flow_context *context, char *text, int size)
   return out.length;
 }
 
-/* A failure leaves the state as it was. */
+/* A failure leaves the state unchanged. */
 flow_status flow_context_restore(flow_context *context, const char *state)
 {
   uint64_t seed, draws;

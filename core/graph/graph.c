@@ -1,5 +1,5 @@
 /* graph.c: building and rewriting the list of nodes. See graph.h. Each function that appends reserves memory for all that it adds before
- * it changes anything, so that a failure leaves the graph as it was. Indices of values never change; those of nodes do
+ * it changes anything, so that a failure leaves the graph unchanged. Indices of values never change; those of nodes do
  * (flow_graph_insert), which is why values say which node makes them. */
 #include "graph/loop.h"
 #include "graph/variable.h"

@@ -66,7 +66,7 @@ static flow_status fail_record(const flow_record_reader *reader, const char *wha
 }
 
 /* Moves what the window holds to its start, in a block of `capacity` bytes. A window that is large enough keeps its
- * block. On failure it is as it was. */
+ * block. On failure it is unchanged. */
 static flow_status resize_window(flow_record_reader *reader, size_t capacity)
 {
   size_t held = reader->end - reader->begin;

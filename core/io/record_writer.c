@@ -27,7 +27,7 @@ typedef struct feature {
 struct flow_example { uint32_t magic; list features; };
 
 /* Values at the end of a list of elements of `size` bytes. A count is a double as the C API has it: NaN and negative
- * ones fail the same test. On failure the list is as it was. */
+ * ones fail the same test. On failure the list is unchanged. */
 static flow_status append(list *to, const void *from, double count, size_t size)
 {
   if (!(count >= 0 && count <= INT32_MAX - to->count)) {

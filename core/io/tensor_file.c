@@ -72,7 +72,7 @@ void flow_tensor_note_free(flow_tensor_note *note)
   flow_free(note->text);
 }
 
-/* Appends to a list of a reader or a writer, which owns the copies. After a failure the list is as it was. */
+/* Appends to a list of a reader or a writer, which owns the copies. After a failure the list is unchanged. */
 flow_status flow_tensor_notes_add(flow_tensor_note **notes, int *count, int *capacity, const char *path, const char *key, const char *text)
 {
   FLOW_TRY(flow_grow(notes, sizeof **notes, *count + 1, capacity));

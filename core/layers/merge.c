@@ -47,7 +47,7 @@ typedef struct merged {
 /* One input more, from the left, two at a time, as Keras does it. What a mask leaves out of an input is replaced: in maxima and minima by
  * the other operand, in products by 1; sums do not look at masks. Keras forgets the mask of an input whose rank changes, but in products,
  * where it applies the mask before. Each input has its own expression, so that a list may have any length and what was made for
- * earlier inputs is freed. After a failure `so_far` is as it was. */
+ * earlier inputs is freed. After a failure `so_far` is unchanged. */
 static flow_status join(flow_context *context, int op, merged *so_far, flow_tensor *x, int rank)
 {
   flow_expression e = flow_expression_of(context);

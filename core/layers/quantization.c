@@ -26,7 +26,7 @@ void flow_quantization_freeze(const flow_layer *layer)
     if (flow_quantization_freezes(layer, layer->variables[i])) flow_variable_set_trainable(layer->variables[i], 0);
 }
 
-/* On failure the layer is as it was. Calibration begins with the range 0 to 0: the range that it finds always has 0 in it, which a byte
+/* On failure the layer is unchanged. Calibration begins with the range 0 to 0: the range that it finds always has 0 in it, which a byte
  * must be able to stand for, since padding adds zeros. */
 flow_status flow_quantization_set(flow_layer *layer, int quantizing, double low, double high)
 {

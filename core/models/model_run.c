@@ -59,7 +59,7 @@ static flow_status with_mask(flow_context *context, flow_tensor *x, flow_tensor 
   return status;
 }
 
-/* After a failure `more` is released and *total is as it was. */
+/* After a failure `more` is released and *total is unchanged. */
 flow_status flow_model_add_to(flow_context *context, flow_tensor **total, flow_tensor *more)
 {
   flow_tensor *sum;

@@ -147,7 +147,7 @@ static flow_tensor *by_steps(flow_expression *e, flow_tensor *x, int64_t first, 
   return flow_express(e, FLOW_OP_slice, turned, NULL, NULL, &attributes);
 }
 
-/* Whether the states are as they were, which those of a loop are. */
+/* Whether the states keep their dtypes and shapes from one step to the next, as a loop needs. */
 static int alike(const rnn *r, flow_tensor *const *before, flow_tensor *const *after)
 {
   for (int i = 0; i < r->states; i++) {

@@ -144,7 +144,7 @@ static void write_graph(flow_onnx *x, const char *name, const char *const *input
   flow_message_close(m);
 }
 
-/* Under a temporary name first, as all files: after a failure an older file of that name is as it was. The bound is protobuf's, whose
+/* Under a temporary name first, as all files: after a failure an older file of that name is unchanged. The bound is protobuf's, whose
  * readers refuse a message of 2^31 bytes or more. */
 static flow_status write_file(const flow_onnx *x, const char *path)
 {

@@ -17,7 +17,7 @@ void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, in
     e->status = flow_fail(FLOW_INTERNAL, "%s: a formula makes more than %d tensors", flow_op(op)->name, FLOW_EXPRESSION_MOST);
     return;
   }
-  /* New references go straight to `made`; a failure leaves it as it was, since `count` does not move. */
+  /* New references go straight to `made`; a failure leaves it unchanged, since `count` does not move. */
   e->status = e->applier->apply(e->context, op, inputs, input_count, attributes, &e->made[e->count]);
   if (e->status != FLOW_OK) return;
   for (int i = 0; i < output_count; i++) outputs[i] = e->made[e->count + i];

@@ -262,7 +262,7 @@ static void gather_member(flow_region *region, int member, int members, void *ar
 }
 
 /* Rows order[first] .. of the source, into the first `count` rows of `into`. All positions are checked before anything
- * is written, so that a wrong order leaves the target as it was. Threads share the copying; each row is written by one
+ * is written, so that a wrong order leaves the target unchanged. Threads share the copying; each row is written by one
  * of them.
  *
  * order NULL: the rows follow each other, and source and target may overlap. With an order they must not: another member

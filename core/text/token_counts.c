@@ -40,7 +40,7 @@ double flow_token_counts_documents(const flow_token_counts *counts)
   return counts ? (double)counts->document_count : 0;
 }
 
-/* Room first: a failure leaves the counts as they were. */
+/* Room first: a failure leaves the counts unchanged. */
 static flow_status count_token(flow_token_counts *self, flow_token token)
 {
   int64_t before = self->tokens.count, number;

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "text/fingerprint.h"
 
-/* After a failure the array is as it was. Doubles, so that adding n tokens moves fewer than 2 n. flow_grow of base/memory.h counts in int,
+/* After a failure the array is unchanged. Doubles, so that adding n tokens moves fewer than 2 n. flow_grow of base/memory.h counts in int,
  * which token numbers and bytes exceed. */
 flow_status flow_token_grow(void *array_pointer, size_t size, int64_t count, int64_t wanted, int64_t *room)
 {
@@ -72,7 +72,7 @@ static flow_status make_places(flow_token_table *table)
   return FLOW_OK;
 }
 
-/* All room is made before anything changes: a failure leaves the table as it was, but for room. */
+/* All room is made before anything changes: a failure leaves the table unchanged, but for room. */
 flow_status flow_token_table_add(flow_token_table *table, flow_token token, int64_t *number)
 {
   *number = flow_token_table_find(table, token);

@@ -132,7 +132,7 @@ int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, i
   return first + (kind < together ? variable * together + kind : a->count * kind + variable);
 }
 
-/* Appends the handles of an arena's slots. On failure slot_count stays as it was. */
+/* Appends the handles of an arena's slots. On failure slot_count stays unchanged. */
 static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
 {
   int first = a->first_slot = optimizer->slot_count, end = first + a->count * optimizer->slot_kinds;

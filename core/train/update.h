@@ -36,7 +36,7 @@ flow_status flow_update_read_late(flow_context *context, flow_variable *variable
 flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made);
 /* Where the guard is 0, *made becomes what the variable was; NULL: there is none. */
 flow_status flow_update_keep_guarded(flow_context *context, flow_tensor *guard, flow_variable *variable, flow_tensor **made);
-/* Writes what follows an update into a variable, unless the loss scale leaves everything as it was. */
+/* Writes what follows an update into a variable, unless the loss scale leaves everything unchanged. */
 flow_status flow_update_write_kept(const flow_update *update, flow_variable *variable, flow_tensor *made);
 /* update_runs.c: fills the list of runs, with their gradients packed and summed over replicas. Fails if a variable occurs twice. */
 flow_status flow_update_find_runs(flow_update *update);

@@ -44,7 +44,7 @@ struct flow_exchange {
   /* (optional: where the workers share memory) Each of `count` arrays consists of units of `unit` bytes. Every worker w has made units
    * [first[w], first[w + 1]) and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS. No
    * worker returns before all have called; with no units it is a barrier. After a failure received[w] is the number of units that have
-   * arrived from the start of worker w's part, in all arrays; the rest is as it was. */
+   * arrived from the start of worker w's part, in all arrays; the rest is unchanged. */
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
   /* (optional, as collect) *out: this many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
   flow_status (*share_region)(flow_exchange *self, int64_t bytes, flow_shared_region *out);

@@ -22,7 +22,7 @@
  *   - nccl: data are in the device's memory, and every call except barrier returns as soon as it is enqueued on the queue of the options.
  *     That queue may be recorded at the same time. After an abort nobody waits for the queue any longer. Recordings that hold calls of
  *     the communicator must be released before close: otherwise close does not return.
- *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
+ *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator unchanged; the other ranks wait meanwhile. */
 #ifndef FLOW_TRANSPORT_TRANSPORT_H
 #define FLOW_TRANSPORT_TRANSPORT_H
 

@@ -1,4 +1,4 @@
-/* test_cuda_backend.c: the back end as it ships, on the emulated CUDA runtime and NCCL: it leaves the host's current device as it was and
+/* test_cuda_backend.c: the back end as it ships, on the emulated CUDA runtime and NCCL: it leaves the host's current device unchanged and
  * no error behind, whatever is called; memory goes from queue to queue; and NCCL does more than sums. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -35,7 +35,7 @@ end
 
 describe("labels that every worker refuses", function()
   for _, environment in ipairs { "FLOW_SHARED_MEMORY=1", "FLOW_SHARED_MEMORY=0" } do
-    it("leave the training as it was, " .. environment, function()
+    it("leave the training unchanged, " .. environment, function()
       local weights, output = train(environment, "wrong")
       assert.equal(6, support.count(output, "!\tfalse\t.-label 7 of row 1 is outside 0..4"), output)
       assert.equal(train(environment, "right"), weights)

@@ -186,7 +186,7 @@ describe("files of flowlua", function()
     assert.truthy(problem:find("a function of Lua that has no name, by which a file holds it", 1, true), problem)
   end)
 
-  it("are refused when they do not fit, and the model stays as it was", function()
+  it("are refused when they do not fit, and the model stays unchanged", function()
     local model = flow.Sequential { layers.Input { 6 }, layers.Dense(8), layers.BatchNormalization(), layers.Dense(4) }
     local before = weights_of(model)
     local problem = message_of(function() model:load_weights(folder .. "trained_adam.keras") end)

@@ -28,7 +28,7 @@ describe("the bench's net", function()
       assert.is_true(loss[5] < loss[1], ("loss %g after %g"):format(loss[5], loss[1]))
       for i, weight in ipairs(model:get_weights()) do
         local moved = flow.max(flow.abs(weight - before[i])):item()
-        assert.is_true(moved > 0, "weight " .. i .. " stays as it was")
+        assert.is_true(moved > 0, "weight " .. i .. " stays unchanged")
       end
       model:close()
     end)

@@ -259,7 +259,7 @@ describe("a wrong optimizer in Lua", function()
     assert.same({ 1, 2 }, w:totable())
   end)
 
-  it("raises at the line of update_step, and leaves every variable as it was", function()
+  it("raises at the line of update_step, and leaves every variable unchanged", function()
     local calls = 0
     local Second = class_of("Second", function(_, gradient, variable)
       calls = calls + 1

@@ -62,7 +62,7 @@ describe("first values of weights that a trace makes", function()
     assert.is_true((f(x) - first):abs():max():item() > 0)      -- what is not a weight is drawn in each run
   end)
 
-  it("build() that fails leaves the trace as it was", function()
+  it("build() that fails leaves the trace unchanged", function()
     local fails = true
     local Failing = layers.Layer:extend "Failing"
     function Failing:build(shape)

@@ -166,7 +166,7 @@ describe("SwapEMAWeights", function()
     near(seen[3], copies(model.trainable_variables), 0)
   end)
 
-  it("a fit without a step leaves the weights as they were", function()
+  it("a fit without a step leaves the weights unchanged", function()
     for _, eager in ipairs { false, true } do
       local model = new_model("sgd")
       model:compile { optimizer = optimizers.SGD { learning_rate = 0.1, use_ema = true }, loss = "mse", run_eagerly = eager }

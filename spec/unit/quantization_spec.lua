@@ -204,7 +204,7 @@ describe("model:quantize", function()
     local ok, problem = pcall(model.quantize, model, flow.full({ 2, 12, 12, 3 }, 0 / 0))
     assert.is_false(ok)
     has(problem, "while its range is looked for")
-    assert.is_true(distance(predict(model), model(pictures)) < 1e-3)      -- it is as it was
+    assert.is_true(distance(predict(model), model(pictures)) < 1e-3)      -- it is unchanged
   end)
 
   it("leaves the float32 model to export", function()

@@ -203,7 +203,7 @@ void flow_protocol_release(flow_protocol *protocol)
 /* ---- memory that is out -------------------------------------------------------------------------------------------------------------- */
 
 /* Half of an answer may be on its way, and nobody can be told: this process is as good as lost, which the others understand. Other failures
- * are those of requests, which leave the machine as it was. */
+ * are those of requests, which leave the machine unchanged. */
 static flow_status settle(flow_protocol *protocol, flow_status status)
 {
   if (status != FLOW_OUT_OF_MEMORY) return status;

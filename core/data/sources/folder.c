@@ -27,7 +27,7 @@ void flow_listing_release(flow_listing *listing)
   flow_free(listing);
 }
 
-/* "folder/name", or the name alone for an empty folder. After a failure the listing is as it was. */
+/* "folder/name", or the name alone for an empty folder. After a failure the listing is unchanged. */
 static flow_status add(flow_listing *listing, const char *folder, const char *name)
 {
   if (listing->count == INT32_MAX) return flow_fail(FLOW_UNSUPPORTED, "too many files in one folder");

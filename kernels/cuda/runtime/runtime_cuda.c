@@ -50,7 +50,7 @@ static int has_context(int device)
 }
 
 /* The pair brackets every call of CUDA's that depends on the thread's device. A host program may use CUDA in the same thread:
- * his choice is as it was afterwards. */
+ * his choice is unchanged afterwards. */
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
 {
   *before = device->base.index;

@@ -144,7 +144,7 @@ function Checkpoint:write(path)
   return path
 end
 
--- Saves under the next number and returns that as a text, for the other workers. If the file cannot be written the counter is as it was.
+-- Saves under the next number and returns that as a text, for the other workers. If the file cannot be written the counter is unchanged.
 local function save(self, prefix)
   self.save_counter:assign_add(1)
   local number = self.save_counter:item()

@@ -195,7 +195,7 @@ local function take_note(self, number)
 end
 
 -- Saves <folder>/<checkpoint_name>-<number> and returns this path; nil if fewer than checkpoint_interval steps went by. When it fails,
--- everything before is as it was. Of several workers the chief saves.
+-- everything before is unchanged. Of several workers the chief saves.
 takes "checkpoint_number?: whole, { check_interval: boolean = true }"
 function Manager:save(number, options)
   local step = self._step and self._step:item()

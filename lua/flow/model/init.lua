@@ -392,7 +392,7 @@ local function describe(value)
   return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)
 end
 
--- Appends a layer, which is built if the input shape is known. A layer that is refused, or does not fit, leaves the model as it was.
+-- Appends a layer, which is built if the input shape is known. A layer that is refused, or does not fit, leaves the model unchanged.
 function Sequential:add(layer)
   if symbolic.is(layer) then layer = layer.layer end
   if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), describe(layer)) end

@@ -92,7 +92,7 @@ function Model:save_weights(path, overwrite)
 end
 
 -- model:load_weights(path [, { skip_mismatch = true }]) of a .weights.h5, .keras or .safetensors file, or of a .h5 file of Keras 2. When it
--- fails the model is as it was; skip_mismatch: what does not fit is left unchanged, with a warning. by_name: of a file of Keras 2 by the
+-- fails the model is unchanged; skip_mismatch: what does not fit is left unchanged, with a warning. by_name: of a file of Keras 2 by the
 -- layers' names, not by their order.
 takes "path, { skip_mismatch: boolean = false, by_name: boolean = false, trusted: boolean = false }"
 function Model:load_weights(path, options)

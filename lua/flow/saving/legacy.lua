@@ -90,7 +90,7 @@ local function pairs_of(file, model, by_name)
   return found
 end
 
--- options: skip_mismatch, by_name, trusted. When it fails the model is as it was.
+-- options: skip_mismatch, by_name, trusted. When it fails the model is unchanged.
 function legacy.load_weights(model, path, options)
   local file, list = tensor_file.open(path, nil, { trusted = options.trusted }), {}
   for _, pair in ipairs(pairs_of(file, model, options.by_name)) do

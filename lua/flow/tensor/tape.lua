@@ -311,7 +311,7 @@ local function shared_gradients(self, targets, given, leaves)
 end
 
 -- What f(self, ...) answers for a tape. One that is not persistent answers once, and remembers nothing from then on; a question that fails
--- leaves it as it was. what: who asks, for messages.
+-- leaves it unchanged. what: who asks, for messages.
 local function ask(self, what, f, ...)
   if self.spent then
     raise("%s: this tape gave its gradients already; flow.GradientTape { persistent = true } makes one that may be asked several times",

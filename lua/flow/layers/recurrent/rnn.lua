@@ -128,7 +128,7 @@ local function by_steps(x, first, last)
   return first == 1 and last == tensor.raw_shape(x)[1] and x or x[{ { first, last } }]
 end
 
--- Whether states are as they were, which those of a loop are.
+-- Whether states keep their dtypes and shapes from one step to the next, as a loop needs.
 local function alike(before, after)
   for i, state in ipairs(before) do
     local same = state.dtype == after[i].dtype and
