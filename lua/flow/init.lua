@@ -147,6 +147,12 @@ return setmetatable(flow, {
       for _, key in ipairs(require("flow.tensor.composed").names()) do names[key] = true end
       errors.raise("flow has no field %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), names))
     end
+    local ready, problem = pcall(require, "flow.classes.loading")
+    if not ready then
+      local modules = rawget(_G, "package")
+      if modules then modules.loaded["flow.classes.loading"] = nil end
+      error(problem, 0)
+    end
     local value = require(part[1])
     if pass[part[1]] then pass[part[1]](value) end
     require "flow.keras.lookups" (part[1], value, function() return require "flow.saving.objects" end)

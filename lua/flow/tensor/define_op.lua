@@ -229,9 +229,9 @@ local waiting = native.late_methods      -- by name and alias: the function that
 local function make_now(name)
   local first, make = name_of_alias[name] or name, waiting[name]
   local text, reads_itself = signature.pop()
-  waiting[first] = nil
-  if aliases[first] then waiting[aliases[first]] = nil end
   make(first)
+  waiting[first] = nil      -- after it: an error in it, such as Ctrl-C, is not the end of the op
+  if aliases[first] then waiting[aliases[first]] = nil end
   if text then signature.takes(text, reads_itself) end
 end
 
