@@ -78,7 +78,7 @@ FLOW_API flow_status flow_worker_goodbye(flow_worker *worker);
 /* This process is to end (flow_preempt), though the work is not done: the others' calls fail with its name and that reason,
  * flow_worker_was_preempted tells them so, and they may wait for it to come back. Waits for nobody; close comes next. */
 FLOW_API flow_status flow_worker_preempt(flow_worker *worker);
-/* Whether the generation is over since a worker was preempted, and not since one was lost. */
+/* Whether the generation ended because a worker was preempted, not because one was lost. */
 FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
 /* What holds for this generation: neither number changes before flow_worker_rejoin. */
@@ -87,7 +87,7 @@ FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* amon
 /* How many of the options' shards this worker has, and the first of them, from 0; 0: the options have none. The first workers have twice as
  * many as the others where their number is not a power of two. */
 FLOW_API int         flow_worker_shards(const flow_worker *worker, int *first);
-/* The number among all workers of the cluster of the one with this rank; -1: there is none. */
+/* The number of the worker with this rank among all workers of the cluster; -1: no worker has this rank. */
 FLOW_API int         flow_worker_task(const flow_worker *worker, int rank);
 /* "worker:1 10.0.0.2:2222": borrowed, until the thread has asked for three more; "" where there is no such worker. */
 FLOW_API const char *flow_worker_name(const flow_worker *worker, int rank);
@@ -99,7 +99,7 @@ FLOW_API int         flow_worker_shares_memory(const flow_worker *worker);
 FLOW_API int         flow_worker_computes_alike(const flow_worker *worker);
 /* What the others see of this worker: heartbeats and failures tell it. */
 FLOW_API void        flow_worker_progress(flow_worker *worker, double step, const char *doing);
-/* FLOW_OK while all are there; else FLOW_ABORTED with who is not. Waits for nothing. */
+/* FLOW_OK while all are alive; else FLOW_ABORTED, whose message names the lost ones. Waits for nothing. */
 FLOW_API flow_status flow_worker_check(flow_worker *worker);
 
 /* Bytes to all: the chief's, or those of the worker `from`. */
@@ -130,15 +130,15 @@ FLOW_API flow_status flow_worker_lookup(flow_worker *worker, const char *key, do
  * flow_worker_newest that others have trained already; it goes its way apart from them until it is where they wait, and takes over the
  * newest state. */
 
-/* After a failure by which flow_worker_check fails, too: waits until all tasks are there again, at most rejoin_within seconds, and connects
- * to them. No call and no step is under way. step: how far the state of this worker is, by any count that grows on all alike; -1: it has
- * none. Keys and texts of publish are gone, calls are counted from 0, and groups of devices have to be connected again. FLOW_ABORTED: they
- * did not come, or the chief has finished; FLOW_NOT_FOUND: they went on without this one, and have finished; FLOW_UNSUPPORTED:
- * under MPI, which ends all ranks with the first one. */
+/* After a failure that flow_worker_check reports, too: waits until all tasks are there again, at most rejoin_within seconds, and connects
+ * to them. No call and no step is under way. step: how far the state of this worker is, by a count that all workers increase alike; -1: it
+ * has no state. Keys and texts of publish are gone, calls are counted from 0, and groups of devices have to be connected again.
+ * FLOW_ABORTED: they did not come, or the chief has finished; FLOW_NOT_FOUND: they went on without this one, and have finished;
+ * FLOW_UNSUPPORTED: under MPI, which ends all ranks with the first one. */
 FLOW_API flow_status flow_worker_rejoin(flow_worker *worker, double step);
-/* Whether the generation is over since a worker has come with which the next one is larger, and none was lost. */
+/* Whether the generation ended because a worker came, so that the next one is larger, and not because one was lost. */
 FLOW_API int         flow_worker_has_grown(flow_worker *worker);
-/* What comes until flow_worker_hold(worker, 0) is not to be interrupted for a worker that has come; calls nest. */
+/* Up to flow_worker_hold(worker, 0) the generation does not end for a worker that has come; calls nest. */
 FLOW_API void        flow_worker_hold(flow_worker *worker, int holds);
 /* A place where all workers can pause, as the beginning of each step is. FLOW_ABORTED at the chief, and soon everywhere: a worker has come,
  * and flow_worker_rejoin comes next. */
@@ -154,7 +154,7 @@ FLOW_API void        flow_worker_set_apart(flow_worker *worker, int apart);
  * is a secret (FLOW_SECRET), and bytes after it, which are not; each is answered by one. What they mean is the callers'. One thread at a
  * time calls. */
 
-/* A message, or that a peer that had sent one is lost (left; text: why). text and bytes: borrowed until the next call of
+/* A message, or, with `left`, the loss of a peer that had sent one (text: why). text and bytes: borrowed until the next call of
  * flow_server_next. */
 typedef struct flow_server_event { int peer, left; const char *text; char *bytes; double count; } flow_server_event;
 
@@ -168,8 +168,8 @@ FLOW_API flow_status flow_server_next(flow_server *server, double within, flow_s
 /* Answers a peer's message with `count` pieces of the given sizes, which are copied. If the peer is lost, nothing is sent: FLOW_OK. */
 FLOW_API flow_status flow_server_reply(flow_server *server, int peer, const char *text, int length, const void *const *pieces,
                                        const int64_t *bytes, int count);
-/* Opens memory that a peer on this machine has made, `where` it said; bytes of messages that fit in it are there from then on, in both
- * directions. */
+/* Opens memory that a peer on this machine has made; where: its name, which the peer sent. From then on bytes of messages travel through
+ * it, in both directions, if they fit. */
 FLOW_API flow_status flow_server_share(flow_server *server, int peer, double bytes, const char *where);
 /* A message has at most this many bytes after its text (1 MiB at first); a peer that announces more is dropped. */
 FLOW_API void        flow_server_limit(flow_server *server, double bytes);

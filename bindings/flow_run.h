@@ -29,23 +29,23 @@ FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *val
 FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
 /* Drops the innermost trace. Without one nothing happens. */
 FLOW_API void        flow_trace_abort(flow_context *context);
-/* Opens the trace of what one round of a loop does, within the innermost one: out[] are its states, in whose place the round gives others,
- * then one row of each tensor in rows[], whose first axis has as many as there are rounds, 1 or more. New references. Tensors of the traces
- * around it may be used in it as they are. Ends with flow_loop_end or flow_trace_abort. */
+/* Opens, within the innermost trace, the trace of one round of a loop. out[]: the round's states, which it replaces by the next ones, then
+ * one row of each tensor in rows[], whose first axis has `rounds` rows, 1 or more. New references. The round may use tensors of the traces
+ * around it. flow_loop_end or flow_trace_abort ends it. */
 FLOW_API flow_status flow_loop_begin(flow_context *context, flow_tensor *const *states, int state_count, flow_tensor *const *rows,
                                      int row_count, double rounds, flow_tensor **out);
-/* Says which input of the loop whose round is traced, counted from 0, the states first, then the rows, is its gate: a bool without axes. In
- * rounds in which it is false the round must give the states back as they are, and zeros besides: such rounds are left out where they can
- * be, and where the gate is a state they are all that follow. */
+/* Names an input of the loop whose round is traced as its gate: a bool without axes. input: from 0, the states first, then the rows. While
+ * the gate is false a round must return its states unchanged and zeros for its other results, so that such rounds can be skipped; if the
+ * gate is a state, all later rounds are such rounds. */
 FLOW_API flow_status flow_loop_gate(flow_context *context, int input);
-/* Ends it: results[] are the next states, like those before, then what else a round gives. out[], of the trace around it: the last states,
- * then the other results of all rounds, each stacked along a new first axis in the order of the rows. reverse: the first round takes the
- * last row. New references. *written is not 0 where a round writes variables, adds up over replicas, or said flow_loop_write_out: then
- * there is no loop, and nothing in out[]. The trace of the round is gone, if this fails, too. */
+/* Ends the round. results[]: the next states, of the same dtypes and shapes, then its other results. out[], in the trace around it: the
+ * last states, then the other results of all rounds, stacked along a new first axis in the order of the rows. reverse: the first round
+ * takes the last row. New references. *written is not 0 if a round writes variables, adds up over replicas, or called flow_loop_write_out:
+ * then no loop is made, and out[] is left empty. The trace of the round is gone after a failure, too. */
 FLOW_API flow_status flow_loop_end(flow_context *context, flow_tensor *const *results, int count, double rounds, int reverse,
                                    flow_tensor **out, int *written);
-/* Of what the round that is traced makes something is kept to be used after the loop: there is to be none. Nothing outside of such a
- * trace. */
+/* Tells the open round that a tensor of it is kept for use after the loop, which a loop of a plan cannot give: the caller is to write the
+ * rounds out instead. Does nothing outside of a round. */
 FLOW_API void        flow_loop_write_out(flow_context *context);
 /* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
 FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
@@ -80,17 +80,17 @@ FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local,
 /* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives its own rows,
  * or none. The order of samples is that of the workers. */
 FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
-/* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
+/* stop 1: asks the other workers to stop: the next run computes nothing, and flow_instance_stop_agreed says so. So does an interrupt. */
 FLOW_API void        flow_instance_request_stop(flow_instance *instance, int stop);
-/* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing
- * ran, and there are no outputs, if nobody had rows or somebody wants to stop. */
+/* What the workers agreed on at the last run: its rows over all replicas, and whether a worker asked to stop. Without rows, or if a worker
+ * asked, nothing ran, and there are no outputs. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
 FLOW_API int         flow_instance_stop_agreed(const flow_instance *instance);
-/* Whether the last run has written its variables. Of a run that failed it is so where workers share an update, and one was lost when all
- * sums were there: this worker has made the rest of the update by itself. */
+/* Whether the last run has written its variables. A failed run has done so if workers share an update, and one was lost after all sums
+ * were complete: this worker then made the rest of the update by itself. */
 FLOW_API int         flow_instance_committed(const flow_instance *instance);
-/* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
- * rows of its own in each. */
+/* A run with separate inputs (replicas x count) and outputs (replicas x the plan's) for each local replica; for plans without rows, and for
+ * replicas with their own rows. */
 FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                             flow_tensor **outputs);
 /* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
@@ -98,14 +98,14 @@ FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                        flow_tensor **outputs);
 /* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
- * there is no allocation in steady state. order: those rows that its elements name, from element `first` on: int64 {n}, where the
- * inputs are, on the host or all on the plan's device; NULL: in their own order. */
+ * there is no allocation in steady state. order: int64 {n}, on the host or on the plan's device as the inputs: the rows are those that its
+ * elements from `first` on name; NULL: the inputs' own order. */
 FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                             const flow_tensor *order, double first, double rows);
 
-/* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
- * scalars' step counting on. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer also if
- * a worker wished to stop. */
+/* Runs `rows` rows in batches of `size`, the last one with the rest: one after the other as flow_instance_run_rows would, with the scalars'
+ * step increased by 1 each time. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer
+ * also if a worker asked to stop. */
 FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                                const flow_tensor *order, double first, double rows, double size, double *done);
 
