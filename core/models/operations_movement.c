@@ -391,7 +391,9 @@ flow_tensor *flow_operation_one_hot(flow_operation_call *call)
   if (flow_operation_axis_option(call, X->rank + 1, -1) != X->rank || !(count >= 1 && count <= CLASSES_MOST))
     return flow_operation_fail(call, FLOW_UNSUPPORTED, "the axis is not the last one, or there are none or too many classes");
   flow_tensor *classes = positions_of(call, (int64_t)count, 0, 1, (int64_t)count, 0);
-  flow_tensor *hits = flow_express(E, FLOW_OP_eq, with_axis(call, X, X->rank), classes, NULL, NULL);
+  flow_tensor *labels = flow_dtype_is_integer(X->dtype) || X->dtype == FLOW_BOOL ? X : flow_express_cast(E, X, FLOW_INT32);
+  if (!labels) return NULL;
+  flow_tensor *hits = flow_express(E, FLOW_OP_eq, with_axis(call, labels, X->rank), classes, NULL, NULL);
   return hits ? flow_express_cast(E, hits, dtype) : NULL;
 }
 

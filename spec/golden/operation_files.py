@@ -68,6 +68,8 @@ def outputs(x, y, image, query, ids, rows):
         "extract_patches": ops.image.extract_patches(image, (2, 3), strides=(1, 2)), "grayscale": ops.image.rgb_to_grayscale(image),
         "map_coordinates": ops.image.map_coordinates(x, floats(2, 3, 3) + 1.5, 1, "nearest"),
         "saturate_cast": ops.saturate_cast(x * 300, "uint8"), "convert": ops.convert_to_tensor(x * 3, dtype="int32"),
+        "one_hot_floats": ops.one_hot(x * 4, 4), "multi_hot_floats": ops.multi_hot(x * 4, 4),
+        "geomspace": ops.geomspace(ops.abs(x) + 1, 7.0, 3),
     }
 
 

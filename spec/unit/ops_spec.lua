@@ -238,6 +238,13 @@ describe("other ops", function()
   it("one_hot and the like", function()
     local labels = flow.tensor({ 2, 0, 5 }, { dtype = "uint8" })
     assert.same({ { 0, 0, 1 }, { 1, 0, 0 }, { 0, 0, 0 } }, flow.one_hot(labels, 3):totable())
+    local halves = flow.tensor { 0.5, 1.9, -0.5, -1.2 }
+    assert.same({ { 1, 0 }, { 0, 1 }, { 1, 0 }, { 0, 0 } }, flow.one_hot(halves, 2):totable())
+    local input = flow.Input { 4 }
+    local path = support.folder() .. "/one_hot.keras"
+    flow.Model({ inputs = input, outputs = flow.one_hot(input, 2) }):save(path)
+    assert.same({ { { 1, 0 }, { 0, 1 }, { 1, 0 }, { 0, 0 } } },
+      flow.models.shared(path):predict(halves:reshape { 1, 4 }, { verbose = 0 }):totable())
     assert.same({ 0, 0, 0 }, flow.zeros_like(labels):totable())
     assert.equal("uint8", flow.ones_like(labels).dtype)
     assert.same({ 0.5, 0.5, 0.5 }, flow.full_like(labels, 0.5, { dtype = "float32" }):totable())

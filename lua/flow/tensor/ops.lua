@@ -470,13 +470,15 @@ define(function(x, options) return full_like(x, 1, options, "flow.ones_like") en
 takes "x, value, { dtype?; }"
 define(function(x, value, options) return full_like(x, value, options, "flow.full_like") end, "full_like")
 
--- one_hot(labels, n): labels from 0 to rows of n with a single 1, along the last or another axis; a label outside gives zeros.
+-- one_hot(labels, n): labels from 0 to rows of n with a single 1, along the last or another axis; a label outside gives zeros. Of floats
+-- the whole part counts, as in Keras.
 takes "labels, num_classes, { axis?: integer, dtype = 'float32'; }"
 define(function(labels, count, options)
   labels = operand(labels, "int32", "flow.one_hot")
   if type(count) ~= "number" or count < 0 or count % 1 ~= 0 then
     raise("flow.one_hot: num_classes is a whole number from 0, got %s", errors.describe(count))
   end
+  if labels.dtype:find "float" then labels = cast(labels, "int32") end
   local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
   if options and options.axis and options.axis ~= -1 then hits = ops.moveaxis(hits, -1, options.axis) end
   return cast(hits, options and options.dtype or "float32")

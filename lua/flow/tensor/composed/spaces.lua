@@ -66,7 +66,8 @@ end)
 -- From start to stop, each the same factor after the one before.
 tools.create("geomspace", SPACE:format "", function(start, stop, num, options)
   local first, last = tools.operand(start, "geomspace", "float64"):to "float64", tools.operand(stop, "geomspace", "float64"):to "float64"
-  if not ops.all(ops.gt(first * last, 0)):item() then
+  local fit = ops.all(ops.gt(first * last, 0))
+  if not tensor.is_symbolic(fit) and not fit:item() then
     errors.raise("flow.geomspace: start and stop have one sign and are not 0, got %s and %s", errors.describe(start),
       errors.describe(stop))
   end
