@@ -146,6 +146,24 @@ describe("quantize \"int8\"", function()
     end
   end)
 
+  it("writes floats where Keras cannot read bytes: dots in equations, inside of SpectralNormalization and of scripts' classes", function()
+    local layers = flow.layers
+    local Own = layers.Layer:extend "OwnWithDense"
+    function Own:init() self.dense = layers.Dense(3) end
+    function Own:call(x) return self.dense(x) end
+    local model = flow.Sequential { layers.Input { 4 }, layers.EinsumDense("...a,ab->...b", { output_shape = { 3 } }),
+                                    layers.SpectralNormalization(layers.Dense(3)), Own(), layers.Dense(2) }
+    local x, path = flow.random.normal({ 5, 4 }, { seed = 1 }), support.folder() .. "/floats.keras"
+    model:quantize "int8"
+    local before = model:predict(x, { verbose = 0 })
+    model:save(path)
+    local kinds = {}
+    for _, one in pairs(tensors(path, { "layers/" })) do kinds[one[1]] = (kinds[one[1]] or 0) + 1 end
+    assert.equal(1, kinds.int8)
+    local again = flow.load_model(path, { custom_objects = { OwnWithDense = Own } })
+    assert.equal(0, (again:predict(x, { verbose = 0 }) - before):abs():max():item())
+  end)
+
   for _, order in ipairs { "lq", "ql" } do
     it("goes with LoRA, " .. (order == "lq" and "before" or "after") .. " it, as in Keras: predictions, training, files", function()
       local model, expected = with_lora(order), golden.lora[order]

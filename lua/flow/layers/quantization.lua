@@ -51,10 +51,10 @@ function quantization.by_row(layer)
   quantization.set(layer, "QUANTIZED_BY_ROW")
 end
 
--- Whether files have the layer as one that Keras has quantized: where Keras can read it, which it cannot with "..." in an equation, and
--- attentions in files of weights alone. weights: it is one of these.
+-- Whether files have the layer as one that Keras has quantized: where Keras can read it, which it cannot with "..." in an equation and
+-- inside of SpectralNormalization, and attentions in files of weights alone. weights: it is one of these.
 function quantization.said(layer, weights)
-  if not layer._handle or quantization.get(layer) ~= "QUANTIZED_BY_ROW" then return false end
+  if not layer._handle or rawget(layer, "_stays_floats") or quantization.get(layer) ~= "QUANTIZED_BY_ROW" then return false end
   if not weights and not (SAID[layer._record_name] and not rawget(layer, "_extended")) then return false end
   return not (layer._record_name == "EinsumDense" and layer.equation:find("...", 1, true))
 end

@@ -23,6 +23,7 @@ signature.constructor(SpectralNormalization, "flow.layers.SpectralNormalization"
   local self = object.new(SpectralNormalization):_prepare("SpectralNormalization", options)
   rawset(self, "power_iterations", power_iterations)
   rawset(self, "_assignments", { layer = layer })
+  rawset(layer, "_stays_floats", true)      -- in files: quantization.lua
   self._children[1] = layer
   return self
 end)
