@@ -202,7 +202,6 @@ for _, entry in ipairs(convolutions) do
   backward.convolution.input_size = { x[1], x[2] }
   table.insert(list, 1, { -1, y[2], y[3], y[4] })
   add("convolution_gradient", list, { name = name, attributes = backward, all_outputs = true, rounding = 1e-5,
-    gradient = not options.pool,      -- a fused pool has no second derivatives
     prepare = function(inputs)
       local forward = backend.apply("convolution", { inputs[2], inputs[3], inputs[4] }, attributes)
       return { inputs[1], inputs[2], inputs[3], flow.stop_gradient(forward[1]), forward[2] }

@@ -144,7 +144,8 @@ describe("calls on other values of variables", function()
   end
 
   it("have gradients with respect to the values, eagerly and in a trace, of updates in a row, too", function()
-    local model = flow.Sequential { layers.Input { 2 }, layers.Dense(3, { activation = "tanh" }), Counting(), layers.Dense(1) }
+    local model = flow.Sequential { layers.Input { 2 }, layers.Dense(3, { activation = "tanh" }), Counting(),
+      layers.BatchNormalization { momentum = 0.5 }, layers.Dense(1) }
     local x, rate = flow.tensor { { 1, 2 }, { 3, 1 }, { -1, 0.5 } }, 0.1
     local count = #model.trainable_variables
     local function values_of(list)
@@ -156,18 +157,18 @@ describe("calls on other values of variables", function()
     -- Loss, its gradient after one update by its own, which differentiates that, and the statistics.
     local function learn(values, batch)
       local outer, statistics = flow.GradientTape(), others
-      local function loss_of(now)
+      local function loss_of(now, training)
         local y
-        y, statistics = model:stateless_call(now, statistics, batch, { training = true })
+        y, statistics = model:stateless_call(now, statistics, batch, { training = training })
         return ((y - 1) ^ 2):mean()
       end
       local loss = outer:record(function()
         outer:watch(values)
         local inner = flow.GradientTape()
-        local first = inner:record(function() inner:watch(values); return loss_of(values) end)
+        local first = inner:record(function() inner:watch(values); return loss_of(values, true) end)
         local next = {}
         for i, gradient in ipairs(inner:gradient(first, values)) do next[i] = values[i] - rate * gradient end
-        return loss_of(next)
+        return loss_of(next, false)
       end)
       return loss, outer:gradient(loss, values), statistics
     end

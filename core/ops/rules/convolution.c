@@ -5,6 +5,7 @@
 #include "ops/byte_range.h"
 #include "ops/expression.h"
 #include "ops/rules.h"
+#include "ops/rules/pooling.h"
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
@@ -375,31 +376,50 @@ flow_status flow_gradient_convolution(flow_gradient_step *step)
   return flow_expression_give(&e, step, results);
 }
 
+/* Takes the pool out of a convolution's attributes; *pool: those of its max_pool_gradient. */
+static flow_status take_pool(int op, flow_attributes *attributes, const flow_tensor *x, const flow_tensor *w, flow_attributes *pool)
+{
+  flow_signature images = { .dtype = x->dtype, .rank = 4 }, kernel = { .dtype = w->dtype, .rank = 4 }, whole, index;
+  for (int i = 0; i < 4; i++) {
+    images.dims[i] = x->shape[i];
+    kernel.dims[i] = w->shape[i];
+  }
+  for (int i = 0; i < 2; i++) {
+    pool->pool.size[i] = attributes->convolution.pool[i];
+    pool->pool.stride[i] = attributes->convolution.pool_stride[i];
+    attributes->convolution.pool[i] = attributes->convolution.pool_stride[i] = 0;
+  }
+  FLOW_TRY(convolved(op, attributes, &images, &kernel, &whole, &index));
+  for (int i = 0; i < 2; i++) pool->pool.input_size[i] = (int32_t)whole.dims[i + 1];
+  return FLOW_OK;
+}
+
 /* The second derivative. With m the activation's mask, dx, dw, db are each linear in m g and in the other operand; their
  * incoming gradients are ux, uw, ub:
- *   for g: m (conv(ux, w) + conv(x, uw) + ub);  for x: what uw lets through, dx(m g, uw);  for w: dw(m g, ux). */
+ *   for g: m (conv(ux, w) + conv(x, uw) + ub);  for x: what uw lets through, dx(m g, uw);  for w: dw(m g, ux).
+ * With a pool, whose maxima m belongs to, m g is spread over the windows, and of the convolutions counts what is at the maxima. */
 flow_status flow_gradient_convolution_gradient(flow_gradient_step *step)
 {
   flow_tensor *g = step->inputs[0], *x = step->inputs[1], *w = step->inputs[2], *y = step->inputs[3], *index = step->inputs[4];
   flow_tensor *ux = step->output_gradients[0], *uw = step->output_gradients[1], *ub = step->output_gradients[2];
-  if (step->attributes->convolution.pool[0] > 0) {
-    return flow_fail(FLOW_UNSUPPORTED, "second derivatives of a convolution fused with pooling are not supported; run it eagerly");
-  }
   int masked = step->attributes->convolution.activation == FLOW_RELU;
   flow_attributes linear = *step->attributes;
   linear.convolution.activation = FLOW_LINEAR;
   linear.convolution.has_bias = 0;
+  flow_attributes pool = { .pool = { .size = { 0 } } };
+  int is_pooled = linear.convolution.pool[0] > 0;
+  if (is_pooled) FLOW_TRY(take_pool(step->op, &linear, x, w, &pool));
   flow_expression e = flow_gradient_expression(step);
   flow_tensor *results[5] = { NULL }, *outputs[3];
   if (step->needed[0]) {
     flow_tensor *sum = NULL, *terms[3] = { NULL, NULL, NULL };
     if (ux) {
       flow_express_all(&e, FLOW_OP_convolution, (flow_tensor *[]){ ux, w }, 2, &linear, outputs);
-      terms[0] = outputs[0];
+      terms[0] = is_pooled ? flow_express_at_maxima(&e, outputs[0], index, &pool) : outputs[0];
     }
     if (uw) {
       flow_express_all(&e, FLOW_OP_convolution, (flow_tensor *[]){ x, uw }, 2, &linear, outputs);
-      terms[1] = outputs[0];
+      terms[1] = is_pooled ? flow_express_at_maxima(&e, outputs[0], index, &pool) : outputs[0];
     }
     if (ub) terms[2] = flow_express_broadcast_like(&e, ub, g);
     for (int i = 0; i < 3; i++) {
@@ -408,6 +428,12 @@ flow_status flow_gradient_convolution_gradient(flow_gradient_step *step)
     results[0] = sum && masked ? e_relu_gradient(&e, sum, y) : sum;
   }
   if (masked) g = e_relu_gradient(&e, g, y);
+  if (is_pooled) { /* from here on as of a convolution that nothing pools; of y only the shape counts */
+    flow_tensor *none = NULL;
+    y = g = flow_express(&e, FLOW_OP_max_pool_gradient, g, index, NULL, &pool);
+    flow_status status = flow_tensor_new(FLOW_UINT8, 1, &(int64_t){ 0 }, &none);
+    index = flow_express_keep(&e, status, none);
+  }
   if (step->needed[1] && uw) {
     flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ g, x, uw, y, index }, 5, &linear, outputs);
     results[1] = outputs[0];
@@ -417,34 +443,6 @@ flow_status flow_gradient_convolution_gradient(flow_gradient_step *step)
     results[2] = outputs[1];
   }
   return flow_expression_give(&e, step, results);
-}
-
-/* The op has kept which element of a window was its maximum; g goes there. */
-flow_status flow_gradient_max_pool(flow_gradient_step *step)
-{
-  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
-  if (g == NULL || !step->needed[0] || !flow_dtype_is_float(x->dtype)) return FLOW_OK;
-  flow_attributes attributes = *step->attributes;
-  for (int i = 0; i < 2; i++) attributes.pool.input_size[i] = (int32_t)x->shape[i + 1];
-  return flow_gradient_by(step, 0, FLOW_OP_max_pool_gradient, g, step->outputs[1], NULL, &attributes);
-}
-
-/* The gradient op needs the size of the image, which g does not have. */
-flow_status flow_gradient_average_pool(flow_gradient_step *step)
-{
-  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
-  if (g == NULL || !step->needed[0]) return FLOW_OK;
-  flow_attributes attributes = *step->attributes;
-  for (int i = 0; i < 2; i++) attributes.pool.input_size[i] = (int32_t)x->shape[i + 1];
-  return flow_gradient_by(step, 0, FLOW_OP_average_pool_gradient, g, NULL, NULL, &attributes);
-}
-
-/* Averaging is linear, and this its transpose: the transpose of that is averaging again. */
-flow_status flow_gradient_average_pool_gradient(flow_gradient_step *step)
-{
-  flow_tensor *u = step->output_gradients[0];
-  if (u == NULL || !step->needed[0]) return FLOW_OK;
-  return flow_gradient_by(step, 0, FLOW_OP_average_pool, u, NULL, NULL, step->attributes);
 }
 
 /* Bytes have no gradient: silence would train the layers before them for nothing. */

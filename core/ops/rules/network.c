@@ -123,17 +123,97 @@ flow_status flow_gradient_dropout(flow_gradient_step *step)
   return flow_gradient_by(step, 0, FLOW_OP_dropout, step->output_gradients[0], NULL, NULL, step->attributes);
 }
 
-/* Mean and variance as results feed moving averages only: nothing flows back from them. */
+/* The axes of a normalized tensor that its statistics sum over: all but the channels. */
+static flow_attributes all_but_channels(const flow_tensor *x)
+{
+  flow_attributes attributes = { .reduce = { .count = x->rank - 1 } };
+  for (int i = 0; i < x->rank - 1; i++) attributes.reduce.axes[i] = i;
+  return attributes;
+}
+
+/* How many elements of x a statistic is of, as a scalar of x's dtype. */
+static flow_tensor *channel_count(flow_expression *e, flow_tensor *x)
+{
+  if (!x) return NULL;
+  flow_attributes attributes = all_but_channels(x);
+  return flow_express_cast(e, flow_express(e, FLOW_OP_element_count, x, NULL, NULL, &attributes), x->dtype);
+}
+
+/* E of the functions below: the mean of x over all axes but the channels, {c}. */
+static flow_tensor *channel_mean(flow_expression *e, flow_tensor *x)
+{
+  if (!x) return NULL;
+  flow_attributes attributes = all_but_channels(x);
+  return e_div(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes), channel_count(e, x));
+}
+
+/* What flows through mean and variance is there only where moving averages have a gradient, in calls on given values of variables. */
 flow_status flow_gradient_batch_norm(flow_gradient_step *step)
 {
-  flow_tensor *g = step->output_gradients[0];
-  if (g == NULL) return FLOW_OK;
+  flow_tensor *g = step->output_gradients[0], *of_mean = step->output_gradients[1], *of_variance = step->output_gradients[2];
+  flow_tensor *x = step->inputs[0], *results[3] = { NULL };
   flow_expression e = flow_gradient_expression(step);
-  flow_tensor *operands[5] = { g, step->inputs[0], step->inputs[1], step->outputs[1], step->outputs[2] }, *results[3];
-  flow_express_all(&e, FLOW_OP_batch_norm_gradient, operands, 5, step->attributes, results);
+  if (g) {
+    flow_tensor *operands[5] = { g, x, step->inputs[1], step->outputs[1], step->outputs[2] };
+    flow_express_all(&e, FLOW_OP_batch_norm_gradient, operands, 5, step->attributes, results);
+  }
   for (int i = 0; i < 3; i++) {
     if (!step->needed[i]) results[i] = NULL;
   }
+  if (step->needed[0] && (of_mean || of_variance)) {
+    flow_tensor *sum = of_mean;
+    if (of_variance) {
+      flow_tensor *twice = e_mul(&e, of_variance, flow_express_number(&e, x, 2));
+      flow_tensor *spread = e_mul(&e, e_sub(&e, x, step->outputs[1]), twice);
+      sum = sum ? e_add(&e, spread, sum) : spread;
+    }
+    sum = flow_express_broadcast_like(&e, e_div(&e, sum, channel_count(&e, x)), x);
+    results[0] = results[0] ? e_add(&e, results[0], sum) : sum;
+  }
+  return flow_expression_give(&e, step, results);
+}
+
+/* x - E(x) - n E(x n), which is what the gradient of a normalization to n makes of x; xn: E(x n). */
+static flow_tensor *centered(flow_expression *e, flow_tensor *x, flow_tensor *n, flow_tensor *xn)
+{
+  return e_sub(e, e_sub(e, x, channel_mean(e, x)), e_mul(e, n, xn));
+}
+
+/* With n = (x - mean) r and r = 1 / sqrt(variance + epsilon) the op gives dx = gamma r (g - E(g) - n E(g n)), dgamma = sum(g n) and
+ * dbeta = sum(g). For the gradients a, b and c that arrive at these, with P(x) = x - E(x) - n E(x n):
+ *
+ *   of g       gamma r P(a) + b n + c
+ *   of x       b r P(g) - gamma r^2 (n (E(a g) - E(a) E(g) - 3 E(a n) E(g n)) + E(a n) (g - E(g)) + E(g n) (a - E(a)))
+ *   of gamma   sum(a r P(g))
+ *
+ * Mean and variance are results of the same x: what flows through them is in the gradient of x. */
+flow_status flow_gradient_batch_norm_gradient(flow_gradient_step *step)
+{
+  flow_tensor *g = step->inputs[0], *x = step->inputs[1], *gamma = step->inputs[2];
+  flow_tensor *a = step->output_gradients[0], *b = step->output_gradients[1], *c = step->output_gradients[2], *results[5] = { NULL };
+  flow_expression e = flow_gradient_expression(step);
+  flow_tensor *epsilon = flow_express_number(&e, gamma, step->attributes->normalization.epsilon);
+  flow_tensor *r = e_rsqrt(&e, e_add(&e, step->inputs[4], epsilon)), *n = e_mul(&e, e_sub(&e, x, step->inputs[3]), r);
+  flow_tensor *gn = channel_mean(&e, e_mul(&e, g, n)), *pg = centered(&e, g, n, gn), *scale = e_mul(&e, gamma, r);
+  if (a) {
+    flow_tensor *an = channel_mean(&e, e_mul(&e, a, n));
+    if (step->needed[0]) results[0] = e_mul(&e, scale, centered(&e, a, n, an));
+    if (step->needed[1]) {
+      flow_tensor *mean_a = channel_mean(&e, a), *mean_g = channel_mean(&e, g), *three = flow_express_number(&e, gamma, 3);
+      flow_tensor *both = e_sub(&e, channel_mean(&e, e_mul(&e, a, g)), e_mul(&e, mean_a, mean_g));
+      both = e_mul(&e, n, e_sub(&e, both, e_mul(&e, three, e_mul(&e, an, gn))));
+      both = e_add(&e, both, e_mul(&e, an, e_sub(&e, g, mean_g)));
+      both = e_add(&e, both, e_mul(&e, gn, e_sub(&e, a, mean_a)));
+      results[1] = e_neg(&e, e_mul(&e, e_mul(&e, scale, r), both));
+    }
+    if (step->needed[2]) results[2] = flow_express_sum_to(&e, e_mul(&e, a, e_mul(&e, r, pg)), gamma);
+  }
+  if (b && step->needed[0]) results[0] = results[0] ? e_add(&e, results[0], e_mul(&e, n, b)) : e_mul(&e, n, b);
+  if (b && step->needed[1]) {
+    flow_tensor *part = e_mul(&e, pg, e_mul(&e, r, b));
+    results[1] = results[1] ? e_add(&e, results[1], part) : part;
+  }
+  if (c && step->needed[0]) results[0] = results[0] ? e_add(&e, results[0], c) : flow_express_broadcast_like(&e, c, g);
   return flow_expression_give(&e, step, results);
 }
 
