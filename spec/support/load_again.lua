@@ -1,5 +1,5 @@
--- load_again.lua TASK STEP: an error is raised in the middle of each STEP-th module that a task loads, each time in another process; then the
--- task is done again, in the same process. Prints the modules after which it fails, then "done" and how many were tried.
+-- load_again.lua TASK STEP: an error is raised in the middle of each STEP-th module that a task loads, each time in another process; then
+-- the task is done again, in the same process. Prints the modules after which it fails, then "done" and how many were tried.
 local ffi = require "ffi"
 ffi.cdef "int fork(void); int waitpid(int pid, int *status, int options); void _exit(int code);"
 jit.off()      -- compiled code calls no hooks

@@ -45,6 +45,12 @@ describe("positions", function()
   end)
 end)
 
+describe("range", function()
+  it("takes TensorFlow's name of its dtype, too", function()
+    assert.same({ { dtype = "float32", shape = {} } }, Dataset.range(3, { output_type = "float32" }).element_spec)
+  end)
+end)
+
 describe("stages with a memory", function()
   it("draw classes as often as asked", function()
     local dataset = Dataset.range(1000):rejection_resample(function(x) return (x % 10):eq(0) end, { 0.5, 0.5 }, { 0.9, 0.1 }, { seed = 3 })
@@ -53,6 +59,22 @@ describe("stages with a memory", function()
     assert.equal(100, counts[1])
     assert.is_true(counts[0] > 70 and counts[0] < 140, counts[0])
     assert.same(numbers(dataset:map(function(_, x) return x end)), numbers(dataset:map(function(_, x) return x end)))
+  end)
+
+  it("give the class beside the element, which is one value as in tf.data", function()
+    local labels = flow.tensor({ 0, 0, 0, 1 }, { dtype = "int32" })
+    local pairs_of = Dataset.from_tensor_slices { flow.arange(4), labels }
+    local drawn = pairs_of:rejection_resample(function(_, y) return y end, { 0.5, 0.5 }, { initial_dist = { 0.75, 0.25 }, seed = 1 })
+    assert.equal("Dataset (int64 {}, (int32 {}, int32 {}))", tostring(drawn))
+    for class, pair in drawn:iter() do assert.equal(class:item(), pair[2]:item()) end
+    local count = 0
+    for x, y in drawn:map(function(_, features_and_label) return features_and_label end):iter() do
+      assert.equal(x:item() == 3 and 1 or 0, y:item())
+      count = count + 1
+    end
+    assert.is_true(count > 0)
+    local named = Dataset.from_tensor_slices { a = { 1, 2 }, b = { 3, 4 } }:rejection_resample(function() return 0 end, { 1 }, { seed = 1 })
+    for class, x in named:iter() do assert.same({ 0, 2 }, { class:item(), x.b:item() - x.a:item() }) end
   end)
 
   it("say what does not fit", function()

@@ -270,8 +270,9 @@ return function(Dataset, internal, make, out)
     end)
   end
 
-  -- Pairs (class, element) in which classes are as often as target_dist says, by leaving elements out. class_func(element) gives a class
-  -- from 0. Without initial_dist the classes seen so far tell how often they are. Passes with one seed leave out the same elements.
+  -- Pairs (class, element), an element of several values as a list of them, in which classes are as often as target_dist says, by leaving
+  -- elements out. class_func(element) gives a class from 0. Without initial_dist the classes seen so far tell how often they are. Passes with
+  -- one seed leave out the same elements.
   takes "class_func: callable, target_dist: list, initial_dist?: list, seed?: whole"
   function Dataset:rejection_resample(class_func, target, start, seed)
     local what, specs = "rejection_resample", self._specs
@@ -284,8 +285,8 @@ return function(Dataset, internal, make, out)
       end
     end
     if start and #start ~= #target then raise("%s: initial_dist has %d entries, target_dist %d", what, #start, #target) end
+    local own = structure.join { { _specs = { false } }, self }      -- as zip: the class, and the element as one value
     table.insert(specs, 1, { shape = {}, dtype = "int64" })
-    local own = structure.numbered(self)
     return internal.transform({ self }, specs, own, UNKNOWN, function(pull, give)
       local counts, draw = {}, uniforms(seed)
       for i in ipairs(target) do counts[i] = start and start[i] or 1 end      -- as tf.data begins

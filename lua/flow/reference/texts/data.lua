@@ -48,7 +48,7 @@ dataset:scan: Results of f(state, element), which returns the next state and a r
   for x in ds:iter() do print(x:item()) end
 dataset:unique: Each number or string once.
   for x in flow.data.Dataset.from_tensor_slices({ "a", "b", "a" }):unique():iter() do print(x) end
-dataset:rejection_resample: Elements with their class before their components; some are left out so that classes come as often as asked.
+dataset:rejection_resample: Pairs of a class and an element; some elements are left out so that classes come as often as asked.
   local ds = flow.data.Dataset.range(8):rejection_resample(function(x) return x % 2 end, { 0.5, 0.5 }, { seed = 1 })
   for class, x in ds:take(1):iter() do print(class:item(), x:item()) end
 dataset:take_while: The elements before the first one for which a function gives false.
