@@ -173,10 +173,11 @@ require "flow.data.choice" (Dataset, internal)
 require "flow.data.interleave" (Dataset, internal, make, out, with_structure)
 require "flow.data.lua_map" (Dataset, internal)
 
--- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]. Raises if integers are asked of fractions.
-takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
+-- range([start,] stop [, step, { dtype = "int64" }]); TensorFlow says output_type. Raises if integers are asked of fractions.
+takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64', output_type? }"
 function Dataset.range(start, stop, step, options)
   local exact
+  options.dtype = options.output_type or options.dtype
   if not tostring(options.dtype):find "float" then integers.check_whole("range", { start, stop or 0, step }, options.dtype) end
   start, stop, step, exact = integers.range("range", start, stop, step)
   local make_range = exact and C.flow_dataset_range_integers or C.flow_dataset_range
