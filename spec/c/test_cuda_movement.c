@@ -46,6 +46,29 @@ static void broadcasts(void **state)
   }
 }
 
+/* Neighbours that are moved together, from addresses that allow it and others. */
+static void whole_units(void **state)
+{
+  (void)state;
+  const flow_attributes none = { 0 };
+  for (cuda_shift = 0; cuda_shift <= 8; cuda_shift += 8) {
+    FOR_EACH_SIZE(dtype) {
+      flow_operand rows = filled(operand(dtype, 3, 3, 1, 48)), x = filled(operand(dtype, 4, 2, 5, 7, 16));
+      flow_attributes slice = {
+        .slice = { .rank = 4, .begin = { 0, 1, 0, 8 }, .end = { 2, 5, 7, 16 }, .step = { 1, 3, 1, 1 }, .dims = { 2, 5, 7, 16 } },
+      };
+      flow_attributes transpose = { .transpose = { .rank = 4, .axes = { 0, 2, 1, 3 } } };
+      check(FLOW_OP_broadcast_to, &none, &rows, 1, operand(dtype, 3, 3, 17, 48));
+      check(FLOW_OP_slice, &slice, &x, 1, operand(dtype, 4, 2, 2, 7, 8));
+      check(FLOW_OP_transpose, &transpose, &x, 1, operand(dtype, 4, 2, 7, 5, 16));
+      slice.slice.begin[3] = 1, slice.slice.end[3] = 9;
+      check(FLOW_OP_slice, &slice, &x, 1, operand(dtype, 4, 2, 2, 7, 8));
+      operand_free(&rows), operand_free(&x);
+    }
+  }
+  cuda_shift = 0;
+}
+
 /* Shapes on both sides of whole tiles, with and without an axis in front, and a permutation that no tile serves. */
 static void transpositions(void **state)
 {
@@ -132,7 +155,8 @@ static void element_count_reads_shapes(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(copies_of_any_layout), cmocka_unit_test(broadcasts), cmocka_unit_test(transpositions),
+    cmocka_unit_test(copies_of_any_layout), cmocka_unit_test(broadcasts), cmocka_unit_test(whole_units),
+    cmocka_unit_test(transpositions),
     cmocka_unit_test(slices_and_their_gradients), cmocka_unit_test(concatenation_along_each_axis), cmocka_unit_test(pack_of_many),
     cmocka_unit_test(element_count_reads_shapes),
   };

@@ -172,6 +172,26 @@ static void sums_of_nothing(void **state)
   }
 }
 
+/* Lines that are read in groups of eight, and the same from an address that does not allow it: ties and NaNs across groups. */
+static void positions_in_whole_groups(void **state)
+{
+  (void)state;
+  static const int lengths[] = { 24, 1000, 4104 }, floats[] = { FLOW_FLOAT32, FLOW_FLOAT16, FLOW_BFLOAT16 };
+  for (cuda_shift = 0; cuda_shift <= 8; cuda_shift += 8) {
+    for (int l = 0; l < 3; l++) {
+      for (int d = 0; d < 3; d++) {
+        flow_operand x = operand(floats[d], 3, 4, 5, lengths[l]);
+        for (int64_t i = 0; i < operand_size(&x); i++) set(&x, i, floor(9 * next_number()));
+        for (int row = 3; row < 6; row++) set(&x, row * lengths[l] + 11 + row, NAN);
+        set(&x, 4 * lengths[l] + 3, NAN);
+        for (int op = FLOW_OP_argmax; op <= FLOW_OP_argmin; op++) check(op, &x, 4, 0, 0);
+        operand_free(&x);
+      }
+    }
+  }
+  cuda_shift = 0;
+}
+
 static void the_largest_of_nothing_is_refused(void **state)
 {
   (void)state;
@@ -190,7 +210,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_op_dtype_axes_and_layout), cmocka_unit_test(hard_numbers), cmocka_unit_test(long_reductions),
-    cmocka_unit_test(sums_of_bundles),
+    cmocka_unit_test(sums_of_bundles), cmocka_unit_test(positions_in_whole_groups),
     cmocka_unit_test(a_long_sum_is_as_good_as_its_last_rounding), cmocka_unit_test(sums_of_nothing),
     cmocka_unit_test(the_largest_of_nothing_is_refused),
   };

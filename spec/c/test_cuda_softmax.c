@@ -109,11 +109,48 @@ static void labels_out_of_range_are_named(void **state)
   operand_free(&loss), operand_free(&dz);
 }
 
+/* The call's results on the device, where operands begin `shift` bytes after a multiple of 256. */
+static cuda_bytes results_at(flow_call *call, size_t shift)
+{
+  cuda_shift = shift;
+  cuda_ok(cuda_run(cuda_device()->device.kernels[call->op], call, 0));
+  cuda_shift = 0;
+  return cuda_save(call, 0);
+}
+
+static void begins_anywhere(flow_call *call)
+{
+  cuda_bytes expected = results_at(call, 0), found = results_at(call, 8);
+  assert_memory_equal(expected.data, found.data, expected.count);
+  free(expected.data), free(found.data);
+}
+
+static void whole_groups_have_the_same_bits_wherever_they_begin(void **state)
+{
+  (void)state;
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
+    flow_attributes attributes = { .axis = { -1 } };
+    flow_operand inputs[3] = { operand(floats[d], 1, 6), operand(floats[d], 2, 6, 1000), operand(FLOW_INT64, 1, 6) };
+    flow_operand loss = operand(floats[d], 1, 6), dz = operand(floats[d], 2, 6, 1000), g = operand(floats[d], 2, 6, 1000);
+    flow_operand pair[2] = { g, inputs[1] };
+    fill(&inputs[0], 1), fill(&inputs[1], 5), fill(&g, 1);
+    for (int i = 0; i < 6; i++) set(&inputs[2], i, i * 199);
+    flow_call softmax = call_of(FLOW_OP_softmax, &attributes, inputs + 1, 1, &dz, 1);
+    flow_call gradient = call_of(FLOW_OP_softmax_gradient, &attributes, pair, 2, &dz, 1);
+    flow_call forward = call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &loss, 1);
+    flow_call backward = call_of(FLOW_OP_sparse_cross_entropy_gradient, &attributes, inputs, 3, &dz, 1);
+    begins_anywhere(&softmax), begins_anywhere(&gradient), begins_anywhere(&forward), begins_anywhere(&backward);
+    for (int k = 0; k < 3; k++) operand_free(&inputs[k]);
+    operand_free(&loss), operand_free(&dz), operand_free(&g);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(softmax_along_any_axis), cmocka_unit_test(extremes_are_what_they_are_on_the_cpu),
-    cmocka_unit_test(cross_entropy_of_labels), cmocka_unit_test(labels_out_of_range_are_named)
+    cmocka_unit_test(cross_entropy_of_labels), cmocka_unit_test(labels_out_of_range_are_named),
+    cmocka_unit_test(whole_groups_have_the_same_bits_wherever_they_begin)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

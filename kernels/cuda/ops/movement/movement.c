@@ -35,8 +35,38 @@ static flow_status transpose_each(const flow_call *call, const view *from, const
   return flow_cuda_launch(call, CUDA_transpose_tiles, outer * a.row_tiles * a.column_tiles, &a, sizeof a);
 }
 
+/* The view in units of `width` neighbours, `size` bytes together, or 0 where it has none: on its last axis they are next to each other, and
+ * each unit begins at a multiple of its size. */
+static int in_units(const view *v, int width, int size, view *out)
+{
+  const int last = v->rank - 1;
+  int64_t shape[FLOW_MAX_RANK], strides[FLOW_MAX_RANK];
+  if (v->stride[last] != 1 || v->size[last] % width != 0 || (uintptr_t)v->data % (size_t)size != 0) return 0;
+  for (int axis = 0; axis < v->rank; axis++) {
+    if (axis < last && v->stride[axis] % width != 0) return 0;
+    shape[axis] = axis < last ? v->size[axis] : v->size[axis] / width;
+    strides[axis] = axis < last ? v->stride[axis] / width : 1;
+  }
+  *out = flow_cuda_view_strided(v->data, v->dtype, v->rank, shape, strides);
+  return 1;
+}
+
+/* The widest units that both sides allow. Bytes of one. */
+static int widen(view *from, view *to, int64_t *count, int size)
+{
+  for (int unit = 16; unit > size; unit /= 2) {
+    view wide_from, wide_to;
+    if (!in_units(from, unit / size, unit, &wide_from) || !in_units(to, unit / size, unit, &wide_to)) continue;
+    *from = wide_from;
+    *to = wide_to;
+    *count /= unit / size;
+    return unit;
+  }
+  return size;
+}
+
 /* Copies `count` elements of the same dtype from one view to another: the fastest of three ways, by the strides: a plain copy, tiles
- * through shared memory, element by element. Nothing if both are the same place. */
+ * through shared memory, unit by unit. Nothing if both are the same place. */
 flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t count)
 {
   int size = flow_dtype_size(to.dtype);
@@ -44,7 +74,8 @@ flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t co
   if (flow_cuda_view_is(&from, 1) && flow_cuda_view_is(&to, 1))
     return flow_cuda_copy(call, to.data, from.data, (size_t)count * (size_t)size);
   if (transposed(&from, &to)) return transpose_each(call, &from, &to, size);
-  move_strided_arguments a = { .from = from, .to = to, .size = size };
+  const int unit = widen(&from, &to, &count, size);
+  move_strided_arguments a = { .from = from, .to = to, .size = unit };
   return flow_cuda_launch(call, CUDA_move_strided, count, &a, sizeof a);
 }
 

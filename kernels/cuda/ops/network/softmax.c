@@ -3,6 +3,7 @@
 #include "cuda/runtime/launch.h"
 #include "ops/op.h"
 
+enum { WIDE_ACCESS = 16 };
 enum { TEAM_ELEMENTS = 16 };      /* that a thread of a team has, about, while the team is not a whole block */
 
 /* Threads of a line of n elements, a power of two. */
@@ -12,6 +13,8 @@ static int team_of(int64_t n)
   while (team < BLOCK_THREADS && (int64_t)team * TEAM_ELEMENTS < n) team *= 2;
   return team;
 }
+
+static int group_at(const void *p, groups_together which) { return (uintptr_t)p % WIDE_ACCESS == 0 ? which : 0; }
 
 static const flow_cuda_kernel of_lines[] = FLOW_CUDA_EACH_WAY(softmax_lines), of_rows[] = FLOW_CUDA_EACH_WAY(softmax_rows),
                               cross_entropy_kernels[] = FLOW_CUDA_EACH_WAY(cross_entropy);
@@ -39,6 +42,8 @@ static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, 
   if (!out->data || a.n == 0) return FLOW_OK;
   if (a.inner > 1) return flow_cuda_launch(call, of_lines[flow_cuda_way_of(call)], a.lines, &a, sizeof a);
   a.team = team_of(a.n);
+  a.grouped = a.n % LINE_GROUP == 0;
+  a.together = group_at(a.x, X_TOGETHER) | group_at(a.y, Y_TOGETHER) | group_at(a.out, OUT_TOGETHER);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
   return flow_cuda_launch(call, of_rows[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
@@ -58,6 +63,8 @@ static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t b
   if (labels->rank > 0 && labels->shape[0] > 0) a.row_lines = a.lines / labels->shape[0];
   if (a.row_lines == 0) a.row_lines = 1;
   if (a.out) a.team = team_of(a.classes);
+  a.grouped = a.classes % LINE_GROUP == 0;
+  a.together = group_at(a.z, X_TOGETHER) | group_at(a.out, OUT_TOGETHER);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
   return flow_cuda_launch(call, cross_entropy_kernels[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }

@@ -16,6 +16,52 @@ BODY NAME(line_sum) NAME(combine_sums)(NAME(line_sum) a, NAME(line_sum) b)
   return both;
 }
 
+/* Elements first to first + 7, of which the way of double has none together. */
+BODY void NAME(load_group)(const void *x, int dtype, int64_t first, int together, NUMBER v[LINE_GROUP])
+{
+#if IN_FLOAT
+  if (together) {
+    load_eight(x, IN_FLOAT == 1 ? FLOW_FLOAT32 : dtype, 0, first, first + LINE_GROUP, 1, v);
+    return;
+  }
+#endif
+  (void)together;
+  UNROLL for (int j = 0; j < LINE_GROUP; j++) v[j] = LOAD(x, dtype, first + j);
+}
+
+BODY void NAME(store_group)(void *y, int dtype, int64_t first, int together, const NUMBER v[LINE_GROUP])
+{
+#if IN_FLOAT
+  if (together) {
+    store_eight(y, IN_FLOAT == 1 ? FLOW_FLOAT32 : dtype, first, first + LINE_GROUP, 1, v);
+    return;
+  }
+#endif
+  (void)together;
+  UNROLL for (int j = 0; j < LINE_GROUP; j++) STORE(y, dtype, first + j, v[j]);
+}
+
+/* Groups first, first + step ... of a line of n elements that begins at `at`. */
+BODY NAME(line_sum) NAME(sum_groups)(const void *x, int dtype, int together, int64_t at, int64_t first, int64_t step, int64_t n)
+{
+  NAME(line_sum) s;
+  NUMBER v[LINE_GROUP];
+  double total = 0;
+  s.largest = -(NUMBER)INFINITY;
+  for (int64_t k = LINE_GROUP * first; k < n; k += LINE_GROUP * step) {
+    NAME(load_group)(x, dtype, at + k, together, v);
+    UNROLL for (int j = 0; j < LINE_GROUP; j++) s.largest = v[j] > s.largest ? v[j] : s.largest;
+  }
+  for (int64_t k = LINE_GROUP * first; k < n; k += LINE_GROUP * step) {
+    NUMBER part = 0;
+    NAME(load_group)(x, dtype, at + k, together, v);
+    UNROLL for (int j = 0; j < LINE_GROUP; j++) part += NAME(exponential)(v[j], s.largest);
+    total += (double)part;
+  }
+  s.sum = (NUMBER)total;
+  return s;
+}
+
 /* Elements first, first + step ... below n of a line whose neighbours are `inner` apart and that begins at `at`. */
 BODY NAME(line_sum) NAME(sum_line)(const void *x, int dtype, int64_t at, int64_t first, int64_t step, int64_t n, int64_t inner)
 {
@@ -67,17 +113,51 @@ BODY NAME(line_sum) NAME(sum_products)(const softmax_arguments *a, int64_t at, i
   return s;
 }
 
-/* A thread's elements of a line, from its sum. Of the gradient x is g, and scale the sum of g y. */
+/* The same of groups. */
+BODY NAME(line_sum) NAME(sum_group_products)(const softmax_arguments *a, int64_t at, int64_t first, int64_t step)
+{
+  NAME(line_sum) s;
+  NUMBER x[LINE_GROUP], y[LINE_GROUP];
+  double total = 0;
+  for (int64_t k = LINE_GROUP * first; k < a->n; k += LINE_GROUP * step) {
+    NUMBER part = 0;
+    NAME(load_group)(a->x, a->x_dtype, at + k, a->together & X_TOGETHER, x);
+    NAME(load_group)(a->y, a->y_dtype, at + k, a->together & Y_TOGETHER, y);
+    UNROLL for (int j = 0; j < LINE_GROUP; j++) part += x[j] * y[j];
+    total += (double)part;
+  }
+  s.largest = 0;
+  s.sum = (NUMBER)total;
+  return s;
+}
+
+/* An element of a line, from its sum. Of the gradient x is g, and scale the sum of g y. */
+BODY NUMBER NAME(softmax_of)(int kind, NUMBER x, NUMBER y, NUMBER largest, NUMBER scale)
+{
+  return kind == SOFTMAX ? EXP(x - largest) * scale : kind == LOG_SOFTMAX ? x - largest - scale : (x - scale) * y;
+}
+
+BODY NUMBER NAME(scale_of)(int kind, NUMBER sum) { return kind == SOFTMAX ? 1 / sum : kind == LOG_SOFTMAX ? LOG(sum) : sum; }
+
+/* A thread's elements of a line. */
 BODY void NAME(write_line)(const softmax_arguments *a, NAME(line_sum) s, int64_t at, int64_t first, int64_t step)
 {
-  NUMBER scale = a->kind == SOFTMAX ? 1 / s.sum : a->kind == LOG_SOFTMAX ? LOG(s.sum) : s.sum;
+  NUMBER scale = NAME(scale_of)(a->kind, s.sum);
   for (int64_t k = first; k < a->n; k += step) {
     int64_t i = at + k * a->inner;
-    NUMBER x = LOAD(a->x, a->x_dtype, i), value;
-    if (a->kind == SOFTMAX) value = EXP(x - s.largest) * scale;
-    else if (a->kind == LOG_SOFTMAX) value = x - s.largest - scale;
-    else value = (x - scale) * LOAD(a->y, a->y_dtype, i);
-    STORE(a->out, a->out_dtype, i, value);
+    NUMBER x = LOAD(a->x, a->x_dtype, i), y = a->kind == SOFTMAX_GRADIENT ? LOAD(a->y, a->y_dtype, i) : 0;
+    STORE(a->out, a->out_dtype, i, NAME(softmax_of)(a->kind, x, y, s.largest, scale));
+  }
+}
+
+BODY void NAME(write_groups)(const softmax_arguments *a, NAME(line_sum) s, int64_t at, int64_t first, int64_t step)
+{
+  NUMBER scale = NAME(scale_of)(a->kind, s.sum), x[LINE_GROUP], y[LINE_GROUP] = { 0 };
+  for (int64_t k = LINE_GROUP * first; k < a->n; k += LINE_GROUP * step) {
+    NAME(load_group)(a->x, a->x_dtype, at + k, a->together & X_TOGETHER, x);
+    if (a->kind == SOFTMAX_GRADIENT) NAME(load_group)(a->y, a->y_dtype, at + k, a->together & Y_TOGETHER, y);
+    UNROLL for (int j = 0; j < LINE_GROUP; j++) x[j] = NAME(softmax_of)(a->kind, x[j], y[j], s.largest, scale);
+    NAME(store_group)(a->out, a->out_dtype, at + k, a->together & OUT_TOGETHER, x);
   }
 }
 
@@ -97,11 +177,34 @@ BODY void NAME(softmax_rows)(int phase, int thread, int64_t block, void *shared,
   int64_t line = block * (BLOCK_THREADS / a->team) + thread / a->team, at = line * a->n;
   NAME(line_sum) *mine = (NAME(line_sum) *)shared + (thread - rank);
   if (line >= a->lines) return;
-  if (phase == 0)
-    mine[rank] = a->kind == SOFTMAX_GRADIENT ? NAME(sum_products)(a, at, rank, a->team)
-                                             : NAME(sum_line)(a->x, a->x_dtype, at, rank, a->team, a->n, 1);
+  if (phase == 0) {
+    if (a->kind == SOFTMAX_GRADIENT)
+      mine[rank] = a->grouped ? NAME(sum_group_products)(a, at, rank, a->team) : NAME(sum_products)(a, at, rank, a->team);
+    else
+      mine[rank] = a->grouped ? NAME(sum_groups)(a->x, a->x_dtype, a->together & X_TOGETHER, at, rank, a->team, a->n)
+                              : NAME(sum_line)(a->x, a->x_dtype, at, rank, a->team, a->n, 1);
+  }
   if (phase == 1) NAME(gather_sums)(mine, rank, a->team);
-  if (phase == 2) NAME(write_line)(a, NAME(last_sums)(mine, a->team), at, rank, a->team);
+  if (phase == 2 && a->grouped) NAME(write_groups)(a, NAME(last_sums)(mine, a->team), at, rank, a->team);
+  else if (phase == 2) NAME(write_line)(a, NAME(last_sums)(mine, a->team), at, rank, a->team);
+}
+
+/* A team's part of a gradient: g (softmax(z) - onehot(label)). */
+BODY void NAME(write_cross_entropy)(const cross_entropy_arguments *a, NAME(line_sum) s, NUMBER g, int64_t at, int64_t label, int rank)
+{
+  NUMBER scale = g / s.sum, z[LINE_GROUP];
+  for (int64_t k = LINE_GROUP * rank; a->grouped && k < a->classes; k += LINE_GROUP * a->team) {
+    NAME(load_group)(a->z, a->z_dtype, at + k, a->together & X_TOGETHER, z);
+    UNROLL for (int j = 0; j < LINE_GROUP; j++) {
+      NUMBER value = NAME(exponential)(z[j], s.largest) * scale;
+      z[j] = k + j == label ? value - g : value;
+    }
+    NAME(store_group)(a->out, a->out_dtype, at + k, a->together & OUT_TOGETHER, z);
+  }
+  for (int64_t k = rank; !a->grouped && k < a->classes; k += a->team) {
+    NUMBER value = NAME(exponential)(LOAD(a->z, a->z_dtype, at + k), s.largest) * scale;
+    STORE(a->out, a->out_dtype, at + k, k == label ? value - g : value);
+  }
 }
 
 /* loss = log(sum of e^z) - z[label]; gradient = g (softmax(z) - onehot(label)). NaN where the label is not a class. */
@@ -111,7 +214,10 @@ BODY void NAME(cross_entropy)(int phase, int thread, int64_t block, void *shared
   int64_t line = block * (BLOCK_THREADS / a->team) + thread / a->team, at = line * a->classes;
   NAME(line_sum) *mine = (NAME(line_sum) *)shared + (thread - rank);
   if (line >= a->lines) return;
-  if (phase == 0 && a->out) mine[rank] = NAME(sum_line)(a->z, a->z_dtype, at, rank, a->team, a->classes, 1);
+  if (phase == 0 && a->out && a->grouped)
+    mine[rank] = NAME(sum_groups)(a->z, a->z_dtype, a->together & X_TOGETHER, at, rank, a->team, a->classes);
+  else if (phase == 0 && a->out)
+    mine[rank] = NAME(sum_line)(a->z, a->z_dtype, at, rank, a->team, a->classes, 1);
   if (phase == 1 && a->out) NAME(gather_sums)(mine, rank, a->team);
   if (phase != 2) return;
   double named = load_double(a->label_dtype, a->labels, line);
@@ -123,11 +229,7 @@ BODY void NAME(cross_entropy)(int phase, int thread, int64_t block, void *shared
   NAME(line_sum) s = NAME(last_sums)(mine, a->team);
   if (!known) s.sum = (NUMBER)NAN;
   if (a->g) {
-    NUMBER g = LOAD(a->g, a->g_dtype, line), scale = g / s.sum;
-    for (int64_t k = rank; k < a->classes; k += a->team) {
-      NUMBER value = NAME(exponential)(LOAD(a->z, a->z_dtype, at + k), s.largest) * scale;
-      STORE(a->out, a->out_dtype, at + k, k == label ? value - g : value);
-    }
+    NAME(write_cross_entropy)(a, s, LOAD(a->g, a->g_dtype, line), at, label, rank);
   } else if (rank == 0) {
     STORE(a->out, a->out_dtype, line, LOG(s.sum) - (LOAD(a->z, a->z_dtype, at + label) - s.largest));
   }

@@ -201,6 +201,19 @@ KERNELS(sum)
 
 /* ---- positions --------------------------------------------------------------------------------------------------------------------- */
 
+/* Whether lines can be read in groups of eight; lanes are shared out anew for those. */
+static int spread_groups(reduce_arguments *a)
+{
+  enum { GROUP = 8 };
+  const int last = a->along.rank - 1;
+  if (!flow_dtype_is_float(a->x.dtype) || a->x.dtype == FLOW_FLOAT64 || a->outputs_first || a->lanes == 1 || last != 0) return 0;
+  if (a->along.stride[0] != 1 || a->length % GROUP != 0 || (uintptr_t)a->x.data % WIDE_BYTES != 0) return 0;
+  if (!has_whole_bundles(&a->x, a->x.rank, GROUP)) return 0;
+  a->lanes = power_of_two_from(a->length / GROUP, BLOCK_THREADS);
+  a->groups = divided_up(a->outputs, BLOCK_THREADS / a->lanes);
+  return 1;
+}
+
 /* Never cut into slices: a slice had to give its value beside the position. */
 static flow_status run_position(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -209,6 +222,7 @@ static flow_status run_position(const flow_call *call, int phase, int64_t begin,
   if (!call->outputs[0].data) return FLOW_OK;
   reduce_arguments a = arguments_of(call);
   FLOW_TRY(check_not_empty(call, &a));
+  a.grouped = spread_groups(&a);
   flow_cuda_kernel kernel = dtype == FLOW_FLOAT64 ? CUDA_position_double : flow_dtype_is_float(dtype) ? CUDA_position_float
                           : CUDA_position_integer;
   return flow_cuda_launch(call, kernel, a.groups, &a, sizeof a);

@@ -10,7 +10,7 @@
 #ifndef FLOW_CUDA_OPS_REDUCE_H
 #define FLOW_CUDA_OPS_REDUCE_H
 
-#include "cuda/device/convert.h"
+#include "cuda/device/eight.h"
 #include "cuda/device/view.h"
 
 typedef struct reduce_arguments {
@@ -20,7 +20,8 @@ typedef struct reduce_arguments {
   void   *partials;                       /* {slices, outputs}, 8 bytes each; NULL: results go to y */
   int64_t outputs, groups, length, slice; /* groups: of outputs, a block each; slice: elements of a slice */
   int64_t base;                           /* argmax: added to positions */
-  int32_t lanes, outputs_first, smallest, unused;
+  int32_t lanes, outputs_first, smallest;
+  int32_t grouped;                        /* argmax: an output's elements are groups of eight at multiples of 16 bytes; lanes take groups */
 } reduce_arguments;
 
 /* The first lanes take what the others have in two steps. */
@@ -150,8 +151,9 @@ REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_AL
 
 /* ---- argmax and argmin -------------------------------------------------------------------------------------------------------- */
 
-/* A number beats a smaller one (larger one), a NaN every number; among equals the first. position -1: there is none. */
-#define POSITION_BODY(name, T, load)                                                                 \
+/* A number beats a smaller one (larger one), a NaN every number; among equals the first, so that any order gives the same. position -1:
+ * there is none. load_group: v is elements i to i + 7, where groups are read. */
+#define POSITION_BODY(name, T, load, load_group)                                                     \
   typedef reduce_arguments name##_arguments;                                                         \
   typedef struct name##_best { T value; int64_t position; } name##_best;                             \
   BODY int name##_beats(const reduce_arguments *p, T a, T b)                                         \
@@ -172,7 +174,12 @@ REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_AL
     name##_best *values = (name##_best *)shared, best = { 0, -1 };                                   \
     if (phase == 0) {                                                                                \
       int64_t base = at.end > at.begin ? view_offset(&p->x, at.output) : 0;                          \
-      for (int64_t r = at.begin + at.lane; r < at.end; r += REDUCE_RUN * at.lanes) {                 \
+      for (int64_t r = 8 * at.lane; p->grouped && r < at.end; r += 8 * at.lanes) {                   \
+        T v[8] = { 0 };                                                                              \
+        load_group(p->x.dtype, p->x.data, base + r, v);                                              \
+        UNROLL for (int j = 0; j < 8; j++) name##_offer(p, &best, v[j], r + j);                      \
+      }                                                                                              \
+      for (int64_t r = at.begin + at.lane; !p->grouped && r < at.end; r += REDUCE_RUN * at.lanes) {  \
         T element[REDUCE_RUN];                                                                       \
         UNROLL for (int j = 0; j < REDUCE_RUN; j++) {                                                \
           int64_t place = r + j * at.lanes;                                                          \
@@ -194,9 +201,13 @@ REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_AL
     if (phase == 1) values[at.lane * at.columns + at.column] = best;                                 \
     else store_integer(p->y.dtype, p->y.data, view_offset(&p->y, at.output), best.position + p->base); \
   }
-POSITION_BODY(position_float, float, load_float)
-POSITION_BODY(position_double, double, load_double)
-POSITION_BODY(position_integer, int64_t, load_integer)
+#define NO_GROUP(dtype, from, i, v) ((void)0)
+BODY void load_position_group(int dtype, const void *from, int64_t i, float v[8]) { load_eight(from, dtype, 0, i, i + 8, 1, v); }
+
+POSITION_BODY(position_float, float, load_float, load_position_group)
+POSITION_BODY(position_double, double, load_double, NO_GROUP)
+POSITION_BODY(position_integer, int64_t, load_integer, NO_GROUP)
+#undef NO_GROUP
 
 #define REDUCE_FLOAT_KERNELS(BLOCK, op) BLOCK(op##_float32, 3) BLOCK(op##_float, 3) BLOCK(op##_double, 3)
 #define REDUCE_KERNELS_OF(BLOCK, op) REDUCE_FLOAT_KERNELS(BLOCK, op) BLOCK(op##_integer, 3)
