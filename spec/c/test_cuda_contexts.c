@@ -12,7 +12,7 @@
 #include "cuda/emulation/emulation.h"
 #include "cuda/ops/step/bundle.h"
 
-#define X(image) extern const unsigned long long flow_cuda_##image##_fatbin[];
+#define X(image, list) extern const unsigned long long flow_cuda_##image##_fatbin[];
 FLOW_CUDA_IMAGES(X)
 #undef X
 
@@ -87,8 +87,16 @@ static void a_kernel_is_not_loaded_while_its_thread_captures(void **state)
   is(cudaErrorStreamCaptureUnsupported, cudaLaunchKernelExC(&how, kernel, parameters));
   cudaGraph_t graph;
   is(cudaErrorStreamCaptureInvalidated, cudaStreamEndCapture(stream, &graph));
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  good(cudaThreadExchangeStreamCaptureMode(&mode));      /* a thread that knows what it does */
+  assert_int_equal(mode, cudaStreamCaptureModeGlobal);
   good(cudaFuncGetAttributes(&attributes, kernel));
   assert_int_equal(attributes.maxThreadsPerBlock, BLOCK_THREADS);
+  good(cudaThreadExchangeStreamCaptureMode(&mode));
+  assert_int_equal(mode, cudaStreamCaptureModeRelaxed);
+  good(cudaStreamEndCapture(stream, &graph));
+  good(cudaGraphDestroy(graph));
   good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   good(cudaLaunchKernelExC(&how, kernel, parameters));
   good(cudaStreamEndCapture(stream, &graph));

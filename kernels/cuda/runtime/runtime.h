@@ -18,7 +18,7 @@ typedef struct flow_cuda_device {
   flow_accelerator base;
   flow_traffic     traffic;
   int              opened, multiprocessors;
-  int              overlaps;               /* its kernels wait for the one before, where they are started early */
+  int              overlaps;               /* kernels may be started early: FLOW_CUDA_OVERLAP=0 forbids it */
   cudaMemPool_t    pool;
 } flow_cuda_device;
 
@@ -71,9 +71,10 @@ flow_status flow_runtime_wait(flow_queue *queue);
 /* Enqueues the launches that wait to be bundled: before anything else gets to the stream. */
 flow_status flow_runtime_flush(flow_queue *queue);
 
-/* runtime_kernels.c: loads all kernels onto a device that is being opened; what cudaLaunchKernelExC takes for one. */
-flow_status flow_runtime_load_kernels(flow_cuda_device *device);
-const void *flow_runtime_kernel(flow_cuda_kernel kernel);
+/* runtime_kernels.c: what cudaLaunchKernelExC takes for a kernel on the device, which is the current one: it is loaded there now, unless it
+ * was before. early: it may be started while the kernel before it still runs. */
+typedef struct flow_cuda_function { const void *function; int early; } flow_cuda_function;
+flow_status flow_runtime_kernel(const flow_cuda_device *device, flow_cuda_kernel kernel, flow_cuda_function *out);
 
 /* runtime_memory.c */
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out);

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/runtime/libraries.h"
@@ -13,8 +14,8 @@
  * CMakeLists.txt). */
 enum { LEAST_ARCHITECTURE = 80 };
 
-/* Guards opening: `devices` and what flow_runtime_load_kernels writes are written only under it. A device that is open never changes and is
- * never closed, so that all else reads it without the lock. */
+/* Guards opening: `devices` are written only under it. A device that is open never changes and is never closed, so that all else reads it
+ * without the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 
@@ -97,12 +98,18 @@ static flow_status enqueue(flow_queue *queue, int op, flow_cuda_kernel kernel, i
   const flow_cuda_device *device = queue->device;
   void *parameters[2] = { (void *)(uintptr_t)arguments, &count };
   int before;
+  flow_cuda_function found;
   FLOW_TRY(flow_runtime_enter(device, &before));
+  flow_status status = flow_runtime_kernel(device, kernel, &found);
+  if (status != FLOW_OK) {
+    flow_runtime_leave(device, before);
+    return status;
+  }
   cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization };
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t how = { .gridDim = { grid_of(kernel, count, device), 1, 1 }, .blockDim = { BLOCK_THREADS, 1, 1 },
-                             .stream = queue->stream, .attrs = &early, .numAttrs = queue->after_kernel && device->overlaps };
-  cudaError_t error = cudaLaunchKernelExC(&how, flow_runtime_kernel(kernel), parameters);
+                             .stream = queue->stream, .attrs = &early, .numAttrs = queue->after_kernel && device->overlaps && found.early };
+  cudaError_t error = cudaLaunchKernelExC(&how, found.function, parameters);
   queue->after_kernel = queue->capture != NULL;
   flow_runtime_leave(device, before);
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(op), error);
@@ -369,8 +376,11 @@ static flow_status start_device(flow_cuda_device *device, const struct cudaDevic
 {
   static char isas[FLOW_CUDA_DEVICES][16];
   int index = device->base.index;
-  FLOW_TRY(flow_runtime_load_kernels(device));
+  const char *overlap = getenv("FLOW_CUDA_OVERLAP");
+  flow_cuda_function smallest;
+  FLOW_TRY(flow_runtime_kernel(device, CUDA_fill, &smallest));      /* a device for which there is no machine code is not opened */
   FLOW_TRY(make_pool(device));
+  device->overlaps = !overlap || strcmp(overlap, "0") != 0;
   device->multiprocessors = properties->multiProcessorCount;
   int found_cudnn = describe(device, properties, isas[index], sizeof isas[index]);
   identify(device);

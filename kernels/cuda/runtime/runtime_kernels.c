@@ -1,51 +1,43 @@
-/* runtime_kernels.c: how kernels get to the devices: images of machine code, which the plugin carries as data, or files in their place. */
+/* runtime_kernels.c: how kernels get to the devices: images of machine code, which the plugin carries as data, or files in their place.
+ *
+ * Each is loaded when it is first launched: a step takes a few dozen of several hundred, and the images have more than 30 MB. */
 #include "cuda/runtime/runtime.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/memory.h"
 #include "compiled_families.h"
 
 /* kernels.cu, compiled for each family. */
-#define X(family) extern const unsigned long long flow_cuda_##family##_fatbin[];
+#define X(family, list) extern const unsigned long long flow_cuda_##family##_fatbin[];
 FLOW_CUDA_IMAGES(X)
 #undef X
-static const struct image { const char *name; const unsigned long long *code; } images[] = {
-#define X(family) { #family, flow_cuda_##family##_fatbin },
+/* The kernels of each image. */
+#define ELEMENT(name) CUDA_##name,
+#define BLOCK(name, phases) CUDA_##name,
+#define X(family, list) static const short kernels_of_##family[] = { list(ELEMENT, BLOCK) };
+FLOW_CUDA_IMAGES(X)
+#undef X
+#undef ELEMENT
+#undef BLOCK
+static const struct image { const char *name; const unsigned long long *code; const short *kernels; int count; } images[] = {
+#define X(family, list) \
+  { #family, flow_cuda_##family##_fatbin, kernels_of_##family, (int)(sizeof kernels_of_##family / sizeof *kernels_of_##family) },
   FLOW_CUDA_IMAGES(X)
 #undef X
 };
 enum { IMAGES = sizeof images / sizeof *images };
 
-static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
-static int kernels_loaded;
+/* What a device has of a kernel. MAY_START_EARLY: it is loaded, and waits for the kernel before it by itself (kernels.cu). */
+typedef enum presence { ABSENT, LOADED, MAY_START_EARLY } presence;
 
-const void *flow_runtime_kernel(flow_cuda_kernel kernel) { return (const void *)kernels[kernel]; }
-
-/* Each image holds the kernels of one family: the one that knows the name has it. */
-static cudaError_t find_kernel(const cudaLibrary_t *libraries, const char *name, cudaKernel_t *out)
-{
-  cudaError_t error = cudaErrorSymbolNotFound;
-  for (int i = 0; i < IMAGES && error == cudaErrorSymbolNotFound; i++) error = cudaLibraryGetKernel(out, libraries[i], name);
-  cudaGetLastError();
-  return error;
-}
-
-/* CUDA loads a kernel when it is first used in a context, by default, and none while a stream is captured. Kernels may overlap if all were
- * compiled to wait for the one before them, as those are not that the driver makes of the oldest code; FLOW_CUDA_OVERLAP=0 forbids it. */
-static flow_status touch_kernels(flow_cuda_device *device)
-{
-  enum { WAITS_SINCE = 90 };            /* see kernels.cu */
-  const char *wanted = getenv("FLOW_CUDA_OVERLAP");
-  struct cudaFuncAttributes found;
-  device->overlaps = !wanted || strcmp(wanted, "0") != 0;
-  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) {
-    FLOW_CUDA_TRY(device, "loading a kernel", cudaFuncGetAttributes(&found, (const void *)kernels[i]));
-    device->overlaps &= found.ptxVersion >= WAITS_SINCE && found.binaryVersion >= WAITS_SINCE;
-  }
-  return FLOW_OK;
-}
+/* Of all devices; written under the lock before the kernel is said to be present on one. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cudaLibrary_t libraries[IMAGES];
+static cudaKernel_t kernels[CUDA_KERNEL_COUNT];
+static atomic_uchar present[FLOW_CUDA_DEVICES][CUDA_KERNEL_COUNT];
 
 /* The machine code of a family; DIR/FAMILY.fatbin, if it is there, where FLOW_CUDA_KERNELS is DIR: kernels are tried without linking
  * anew. It stays. */
@@ -74,9 +66,16 @@ static flow_status load_image(const flow_cuda_device *device, const struct image
   return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, what, error);
 }
 
-/* The images are loaded once for all devices, each device then loads the kernels themselves. A part that fails is tried again when the
- * next device is opened; nothing of it is used before. */
-flow_status flow_runtime_load_kernels(flow_cuda_device *device)
+static int image_of(flow_cuda_kernel kernel)
+{
+  for (int i = 0; i < IMAGES; i++)
+    for (int k = 0; k < images[i].count; k++)
+      if (images[i].kernels[k] == (short)kernel) return i;
+  return 0;
+}
+
+/* The handle of a kernel, which all devices share. */
+static flow_status find_kernel(const flow_cuda_device *device, flow_cuda_kernel kernel)
 {
   static const char *const names[CUDA_KERNEL_COUNT] = {
 #define ELEMENT(name) [CUDA_##name] = #name "_kernel",
@@ -85,10 +84,43 @@ flow_status flow_runtime_load_kernels(flow_cuda_device *device)
 #undef ELEMENT
 #undef BLOCK
   };
-  if (kernels_loaded) return touch_kernels(device);
-  cudaLibrary_t libraries[IMAGES];
-  for (int i = 0; i < IMAGES; i++) FLOW_TRY(load_image(device, &images[i], &libraries[i]));
-  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], find_kernel(libraries, names[i], &kernels[i]));
-  kernels_loaded = 1;
-  return touch_kernels(device);
+  const int image = image_of(kernel);
+  if (kernels[kernel]) return FLOW_OK;
+  if (!libraries[image]) FLOW_TRY(load_image(device, &images[image], &libraries[image]));
+  FLOW_CUDA_TRY(device, names[kernel], cudaLibraryGetKernel(&kernels[kernel], libraries[image], names[kernel]));
+  return FLOW_OK;
+}
+
+/* Kernels may start early if they were compiled to wait for the one before them, as those are not that the driver makes of the oldest
+ * code. */
+static flow_status load(const flow_cuda_device *device, flow_cuda_kernel kernel, presence *out)
+{
+  enum { WAITS_SINCE = 90 };            /* see kernels.cu */
+  struct cudaFuncAttributes found;
+  FLOW_TRY(find_kernel(device, kernel));
+  FLOW_CUDA_TRY(device, "loading a kernel", cudaFuncGetAttributes(&found, (const void *)kernels[kernel]));
+  *out = found.ptxVersion >= WAITS_SINCE && found.binaryVersion >= WAITS_SINCE ? MAY_START_EARLY : LOADED;
+  return FLOW_OK;
+}
+
+/* A thread that records must not load kernels, unless it says that it knows what it does: the relaxed mode, as of plan_stage.c. A kernel
+ * that could not be loaded is tried again at its next launch. */
+flow_status flow_runtime_kernel(const flow_cuda_device *device, flow_cuda_kernel kernel, flow_cuda_function *out)
+{
+  atomic_uchar *here = &present[device->base.index][kernel];
+  int found = atomic_load_explicit(here, memory_order_acquire);
+  if (found == ABSENT) {
+    presence made = ABSENT;
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    pthread_mutex_lock(&lock);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    flow_status status = load(device, kernel, &made);
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    atomic_store_explicit(here, (unsigned char)made, memory_order_release);
+    pthread_mutex_unlock(&lock);
+    FLOW_TRY(status);
+    found = made;
+  }
+  *out = (flow_cuda_function){ .function = (const void *)kernels[kernel], .early = found == MAY_START_EARLY };
+  return FLOW_OK;
 }

@@ -55,12 +55,19 @@ flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
   return order(queue, other);
 }
 
-/* Thread-local capture: a call that is not allowed while a stream is captured (a cudaMalloc, for example) fails in the recording thread
- * only; threads that load data or train on another device go on. */
+/* The bundle is loaded before, since recordings alone have it: other kernels were launched before, as a rule. Thread-local capture: a call
+ * that is not allowed while a stream is captured (a cudaMalloc, for example) fails in the recording thread only; threads that load data or
+ * train on another device go on. */
 static flow_status begin(flow_queue *queue, flow_cuda_capture *capture)
 {
   int before;
+  flow_cuda_function bundle;
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
+  flow_status status = flow_runtime_kernel(queue->device, CUDA_bundle, &bundle);
+  if (status != FLOW_OK) {
+    flow_runtime_leave(queue->device, before);
+    return status;
+  }
   cudaError_t error = cudaStreamBeginCapture(queue->stream, cudaStreamCaptureModeThreadLocal);
   flow_runtime_leave(queue->device, before);
   return error == cudaSuccess ? join(queue, capture) : flow_runtime_fail(queue->device, "a recording", error);

@@ -209,6 +209,7 @@ void emulated_list_recording(void);
 void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int bundled, const void *arguments, size_t size);
 void emulated_list_node(int kernel, const void *arguments, int early);
 void emulated_list_copy(size_t bytes);
+void emulated_list_load(int kernel);
 size_t emulated_shared_bytes(const flow_call *call);      /* what the variant that runs it has asked for */
 
 /* ---- copies (copies.c) ---- */

@@ -30,8 +30,21 @@ cudaError_t emulated_invalidate(emulated_capture *self, cudaError_t error)
   return error;
 }
 
+/* A thread's own, from which it may differ for a while. */
+static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+  enum cudaStreamCaptureMode before = thread_mode;
+  emulated_lock();
+  thread_mode = *mode;
+  *mode = before;
+  return emulated_leave(cudaSuccess);
+}
+
 cudaError_t emulated_check_unsafe(void)
 {
+  if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   for (emulated_capture *capture = captures; capture; capture = capture->next)
     if (!capture->relaxed && pthread_equal(capture->thread, pthread_self()))
       return emulated_invalidate(capture, cudaErrorStreamCaptureUnsupported);

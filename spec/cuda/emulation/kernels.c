@@ -77,7 +77,7 @@ size_t emulated_argument_bytes(int kernel)
 
 /* ---- images ------------------------------------------------------------------------------------------------------------------ */
 
-#define X(image)                                             \
+#define X(image, list)                                       \
   extern const unsigned long long flow_cuda_##image##_fatbin[]; \
   const unsigned long long flow_cuda_##image##_fatbin[1] = { 0 };
 FLOW_CUDA_IMAGES(X)
@@ -123,8 +123,10 @@ static cudaError_t load(const struct kernel *kernel)
 {
   if (kernel < kernels || kernel >= kernels + CUDA_KERNEL_COUNT) return cudaErrorInvalidResourceHandle;
   char *loaded = &is_loaded[emulated_device()][kernel - kernels];
-  if (!*loaded) EMULATED_TRY(emulated_check_unsafe());
+  if (*loaded) return cudaSuccess;
+  EMULATED_TRY(emulated_check_unsafe());
   *loaded = 1;
+  emulated_list_load((int)(kernel - kernels));
   return cudaSuccess;
 }
 

@@ -5,6 +5,7 @@
  *   launch  call op kernel count bundled shared r:bytes w:bytes s:offset ...
  *   node    kernel launches turns
  *   copy    bytes
+ *   load    kernel: when a device gets it
  *
  * What a launch reads and writes is found in its arguments, which are pointers into the call's operands and into its shared memory: r and
  * w are operands, each counted once and whole; s is where in the `shared` bytes of the call it reads or writes. Launches of the same call
@@ -113,6 +114,14 @@ void emulated_list_node(int kernel, const void *arguments, int early)
       if (bundle->first[block + 1] - bundle->first[block] > turns) turns = bundle->first[block + 1] - bundle->first[block];
   }
   fprintf(file, "node %s %d %d%s\n", names[kernel], launches, turns, early ? " early" : "");
+  fclose(file);
+}
+
+void emulated_list_load(int kernel)
+{
+  FILE *file = open_list();
+  if (!file) return;
+  fprintf(file, "load %s\n", names[kernel]);
   fclose(file);
 }
 
