@@ -24,7 +24,7 @@ if(NOT FLOW_SANITIZE)                      # else it has accesses watched by oth
   list(APPEND FLOW_EMULATED_OPTIONS -fsanitize=kernel-address)
   foreach(limit instrumentation-with-call-threshold stack globals)
     if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-      list(APPEND FLOW_EMULATED_OPTIONS --param=asan-${limit}=0)
+      list(APPEND FLOW_EMULATED_OPTIONS -fno-tree-sra --param=asan-${limit}=0)
     else()
       list(APPEND FLOW_EMULATED_OPTIONS -mllvm -asan-${limit}=0)
     endif()

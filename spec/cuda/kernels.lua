@@ -1,6 +1,10 @@
 --- kernels.lua: what the machine code of the GPU's kernels has in flight, for scripts/cuda-kernels:
 ---   kernels.lua SASS PTXAS [LIST]      SASS: cuobjdump's text of all kernels for one target; PTXAS: what the assembler said of them;
----                                      LIST: launches that the emulated device recorded (spec/support/launches.lua)
+---                                      LIST: launches that the emulated device recorded (spec/support/launches.lua), and how wide
+---                                      their loads and stores were (FLOW_EMULATED_WIDTHS=1)
+---
+--- A kernel's widest load says what its code can do; "narrow loads" what it did in that step: the share of what it read, in percent, that
+--- it asked for by loads under 8 bytes. A bundle's launches are short, and are not named for theirs: they wait, and move little.
 ---
 --- In flight is what a thread has asked memory for and not used yet, at most, between two branches; on a multiprocessor that is times the
 --- threads of the blocks that fit there. Latency and bandwidth limit each other (J. D. C. Little, "A proof
@@ -12,6 +16,8 @@ package.path = root .. "?.lua;" .. package.path
 -- answer under load, which each turn of a bundle but the first waits for again, and what a launch in a graph costs.
 local GPU = { multiprocessors = 132, registers = 65536, shared = 228 * 1024, threads = 2048, block = 256, rate = 3.0e12, latency = 800e-9,
               launch = 1.5e-6 }
+-- Percent of what a kernel reads, from which on it counts as read by narrow loads. Scalars and labels beside rows are less.
+local NARROW = 10
 
 local function width_of(modifiers)
   if modifiers:find("%.128") then return 16 elseif modifiers:find("%.64") then return 8 end
@@ -111,7 +117,7 @@ end
 
 if arg[3] then
   local launches = require "spec.support.launches"
-  local list, sums, order, narrow, total, number = launches.read(arg[3]), {}, {}, {}, 0, 0
+  local list, shares, sums, order, narrow, total, number = launches.read(arg[3]), launches.narrow(arg[3]), {}, {}, {}, 0, 0
   for _, launch in ipairs(list) do
     local name, first = launch.bundled and "bundle" or launch.kernel, launch.node > number
     number = math.max(number, launch.node)
@@ -120,7 +126,8 @@ if arg[3] then
     local seconds = math.max(first and GPU.launch or 0, (launch.read + launch.written) / rate)
     if first then seconds = seconds + (launch.turns - 1) * GPU.latency end
     if not sums[name] then
-      if kernel and kernel.widest > 0 and kernel.widest < 8 then narrow[#narrow + 1] = name end
+      local share = shares[name] and shares[name][1] or 0
+      if kernel and name ~= "bundle" and (share > NARROW or (kernel.widest > 0 and kernel.widest < 8)) then narrow[#narrow + 1] = name end
       sums[name] = { launches = 0, bytes = 0, seconds = 0, kernel = kernel }
       order[#order + 1] = name
     end
@@ -130,11 +137,13 @@ if arg[3] then
     total = total + seconds
   end
   table.sort(order, function(a, b) return sums[a].seconds > sums[b].seconds end)
-  print(("%-34s %8s %14s %9s %9s %9s"):format("kernel", "launches", "bytes", "widest", "in flight", "estimate"))
+  print(("%-30s %8s %14s %8s %13s %14s %9s %9s"):format("kernel", "launches", "bytes", "widest", "narrow loads", "narrow stores",
+    "in flight", "estimate"))
   for _, name in ipairs(order) do
     local sum = sums[name]
-    local kernel = sum.kernel
-    print(("%-34s %8d %14.0f %9s %9s %6.1f us"):format(name, sum.launches, sum.bytes, kernel and kernel.widest or "library",
+    local kernel, share = sum.kernel, shares[name]
+    print(("%-30s %8d %14.0f %8s %13s %14s %9s %6.1f us"):format(name, sum.launches, sum.bytes, kernel and kernel.widest or "library",
+      kernel and share and ("%.0f %%"):format(share[1]) or "", kernel and share and ("%.0f %%"):format(share[2]) or "",
       kernel and ("%.1f KB"):format(kernel.held / 1024) or "", sum.seconds * 1e6))
   end
   print("loads under 8 bytes: " .. (#narrow > 0 and table.concat(narrow, ", ") or "none"))

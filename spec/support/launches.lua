@@ -78,6 +78,29 @@ function launches.read(path)
   return list
 end
 
+--- Of each kernel that was carried out after the last recording of a list, in percent, what it loads and stores by accesses under 8 bytes
+--- (spec/cuda/emulation/widths.c): { name = { loads, stores } }.
+function launches.narrow(path)
+  local sums = {}
+  for line in io.lines(path) do
+    if line == "recording" then sums = {} end
+    local kernel, numbers = line:match("^widths (%S+) %S+ (.*)$")
+    if kernel then
+      local sum, i = sums[kernel] or { 0, 0, 0, 0 }, 0
+      sums[kernel] = sum
+      for bytes in numbers:gmatch("%d+") do
+        local which = (i < 5 and 1 or 3) + (i % 5 < 3 and 0 or 1)      -- narrow, wide
+        sum[which], i = sum[which] + tonumber(bytes), i + 1
+      end
+    end
+  end
+  local shares = {}
+  for kernel, sum in pairs(sums) do
+    shares[kernel] = { 100 * sum[1] / math.max(1, sum[1] + sum[2]), 100 * sum[3] / math.max(1, sum[3] + sum[4]) }
+  end
+  return shares
+end
+
 --- How many launches and copies there are, those of a bundle counted once.
 function launches.nodes(list)
   local most = 0

@@ -24,8 +24,10 @@ static struct { noted *list; int count, capacity; } waiting[EMULATED_LANES];
 static int is_wanted(void)
 {
   const char *text = getenv("FLOW_EMULATED_BOUNDS");
-  return text && strcmp(text, "1") == 0;
+  return (text && strcmp(text, "1") == 0) || emulated_widths_wanted();
 }
+
+int emulated_bounds_op(const emulated_bounds *bounds) { return bounds->op; }
 
 static void add(emulated_bounds *bounds, const char *from, size_t bytes)
 {
@@ -183,7 +185,9 @@ static void look_up(const char *from, const char *to, int write)
 static inline void look_at(const void *at, size_t bytes, int write)
 {
   const char *from = at;
-  if (from < memory.from || from >= memory.to || (from >= last.from && from + bytes <= last.to) || !watched) return;
+  if (from < memory.from || from >= memory.to) return;
+  emulated_widths_note(from, bytes, write);
+  if ((from >= last.from && from + bytes <= last.to) || !watched) return;
   look_up(from, from + bytes, write);
 }
 

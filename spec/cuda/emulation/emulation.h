@@ -15,10 +15,12 @@
  * There are no legacy stream, no allocations in graphs, and one dimension of blocks and threads.
  * FLOW_EMULATED_GPUS (2), FLOW_EMULATED_MEMORY (bytes of each, 2^30), FLOW_EMULATED_SEED (1) and FLOW_EMULATED_PROTECT=0 (memory stays
  * readable, for debuggers) are read once; FLOW_EMULATED_IDLE=1: kernels do nothing, and new memory is what it was, for who only counts
- * launches and bytes: then a device may have more memory than this machine; FLOW_EMULATED_BOUNDS=1: a kernel touches nothing but what its
- * op was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that is told the same has
- * the same devices, as far as their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL. FLOW_EMULATED_ONLY=N: a context on
- * another device than N is refused. Everything happens under one lock; functions here are called with it held unless they say otherwise. */
+ * launches and bytes: then a device may have more memory than this machine; with FLOW_EMULATED_WIDTHS=1 beside it two blocks of each
+ * launch are carried out, so that the widths of its loads and stores are counted (widths.c); FLOW_EMULATED_BOUNDS=1: a kernel touches
+ * nothing but what its op was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that
+ * is told the same has the same devices, as far as their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL.
+ * FLOW_EMULATED_ONLY=N: a context on another device than N is refused. Everything happens under one lock; functions here are called with it
+ * held unless they say otherwise. */
 #ifndef FLOW_CUDA_EMULATION_H
 #define FLOW_CUDA_EMULATION_H
 
@@ -210,6 +212,7 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
 void emulated_list_node(int kernel, const void *arguments, int early);
 void emulated_list_copy(size_t bytes);
 void emulated_list_load(int kernel);
+void emulated_list_widths(int kernel, int op, const size_t bytes[2][5]);
 size_t emulated_shared_bytes(const flow_call *call);      /* what the variant that runs it has asked for */
 
 /* ---- copies (copies.c) ---- */
@@ -227,7 +230,8 @@ void emulated_comm_recorded(ncclComm_t comm, int more);      /* operations of it
 
 /* ---- what launches may touch (bounds.c) ---- */
 
-/* What a call may touch; NULL: everything, as unless FLOW_EMULATED_BOUNDS is 1. Without the lock, since it asks libraries for plans. */
+/* What a call may touch; NULL: everything, as unless FLOW_EMULATED_BOUNDS or FLOW_EMULATED_WIDTHS is 1. Without the lock, since it asks
+ * libraries for plans. */
 emulated_bounds *emulated_bounds_of(const flow_call *call);
 /* Of the call that is about to be launched, which takes the bounds over. */
 void emulated_bounds_note(const flow_call *call, int kernel, const void *arguments, size_t bytes, emulated_bounds *bounds);
@@ -236,6 +240,15 @@ void emulated_bounds_forget(cudaStream_t stream);            /* launches that we
 emulated_bounds *emulated_bounds_take(cudaStream_t stream, int kernel, const void *arguments);
 void emulated_bounds_enter(const emulated_bounds *bounds);   /* accesses from now on keep to them */
 int  emulated_bounds_leave(void);                            /* whether they did not: the thread's text says what happened */
+
+int  emulated_bounds_op(const emulated_bounds *bounds);      /* the op whose launch it is */
+
+/* ---- how wide loads and stores are (widths.c): of accesses between begin and end ---- */
+
+int  emulated_widths_wanted(void);
+void emulated_widths_begin(void);
+void emulated_widths_note(const char *from, size_t bytes, int write);      /* before it is written */
+void emulated_widths_end(int kernel, int op);
 
 /* ---- kernels (kernels.c, bodies.c) ---- */
 

@@ -229,12 +229,30 @@ int emulated_is_idle(void)
   return text && strcmp(text, "1") == 0;
 }
 
+/* What widths.c counts: all of a bundle, of others what the first block has to do, and the one in the middle. */
+static void sample(const struct kernel *kernel, const emulated_body *body, const emulated_work *work)
+{
+  _Alignas(64) unsigned char shared[MOST_SHARED];
+  const int bundled = work->kernel == CUDA_bundle;
+  if (!emulated_widths_wanted() || !work->bounds || is_of_library[work->kernel]) return;
+  emulated_widths_begin();
+  emulated_bounds_enter(work->bounds);
+  for (int64_t i = 0; !body->element && i < (bundled ? work->count : 2); i++)
+    run_block(kernel, body->block, work, bundled ? i : i * (work->count / 2), shared);
+  for (int64_t i = 0; body->element && i < 2 * BLOCK_THREADS && i < work->count; i++) {
+    int64_t half = work->count / 2, element = i < BLOCK_THREADS || half < BLOCK_THREADS ? i : half - i + BLOCK_THREADS;
+    body->element(&element, 1, work->payload);
+  }
+  emulated_widths_end(work->kernel, emulated_bounds_op(work->bounds));
+}
+
 void emulated_kernel(const emulated_work *work)
 {
   const struct kernel *kernel = &kernels[work->kernel];
+  const emulated_body *body = work->bounds ? &emulated_watched_bodies[work->kernel] : &emulated_bodies[work->kernel];
+  if (work->count > 0 && emulated_is_idle()) sample(kernel, body, work);
   if (work->count <= 0 || emulated_is_idle()) return;
   emulated_bounds_enter(work->bounds);
-  const emulated_body *body = work->bounds ? &emulated_watched_bodies[work->kernel] : &emulated_bodies[work->kernel];
   if (body->element) run_elements(body->element, work);
   else run_blocks(kernel, body->block, work);
 }

@@ -6,6 +6,7 @@
  *   node    kernel launches turns
  *   copy    bytes
  *   load    kernel: when a device gets it
+ *   widths  kernel op and ten numbers: when it is carried out, where that is asked for (widths.c)
  *
  * What a launch reads and writes is found in its arguments, which are pointers into the call's operands and into its shared memory: r and
  * w are operands, each counted once and whole; s is where in the `shared` bytes of the call it reads or writes. Launches of the same call
@@ -114,6 +115,16 @@ void emulated_list_node(int kernel, const void *arguments, int early)
       if (bundle->first[block + 1] - bundle->first[block] > turns) turns = bundle->first[block + 1] - bundle->first[block];
   }
   fprintf(file, "node %s %d %d%s\n", names[kernel], launches, turns, early ? " early" : "");
+  fclose(file);
+}
+
+void emulated_list_widths(int kernel, int op, const size_t bytes[2][5])
+{
+  FILE *file = open_list();
+  if (!file) return;
+  fprintf(file, "widths %s %s", names[kernel], flow_cuda_op_name(op));
+  for (int i = 0; i < 10; i++) fprintf(file, " %zu", bytes[i / 5][i % 5]);
+  fputc('\n', file);
   fclose(file);
 }
 
