@@ -126,11 +126,12 @@ function utils.normalize(x, axis, order)
   return values / ops.where(norm:eq(0), tensor.ones(norm.shape, { dtype = norm.dtype }), norm)
 end
 
--- The parts of what a step gets: x, y and sample_weight, nil where there is none.
+-- The parts of what a step gets: x, y and sample_weight, nil where there is none. A table by name is x, as a dict is in Keras.
 takes "data: data"
 function utils.unpack_x_y_sample_weight(data)
   if type(data) ~= "table" or getmetatable(data) then return data end
   local count = table.maxn(data)
+  if count == 0 and next(data) ~= nil then return data end
   if count == 0 or count > 3 then
     raise("flow.utils.unpack_x_y_sample_weight: data is x, { x }, { x, y } or { x, y, sample_weight }, got %s", errors.describe(data))
   end

@@ -40,6 +40,29 @@ describe("the data of a step", function()
       assert.equal("tensor", seen.test)
     end)
 
+    it("is a table by name where a model has its targets in it, " .. how, function()
+      local Towers = flow.Model:extend "TowersByName"
+      function Towers:init() self.left, self.right = flow.layers.Dense(2), flow.layers.Dense(2) end
+      function Towers:call(batch) return self.left(batch.a) * self.right(batch.b) end
+      function Towers:compute_loss(batch, targets, predictions)
+        assert(targets == nil)
+        return ((predictions - batch.c) ^ 2):mean()
+      end
+      local towers, names = Towers(), { a = x, b = x * 2, c = x:sum(-1, true) }
+      local batches = flow.data.Dataset.from_tensor_slices(names):batch(2)
+      towers:compile { optimizer = "sgd", run_eagerly = eagerly }
+      assert.equal(2, #towers:fit(batches, { epochs = 2, verbose = 0 }).history.loss)
+      local losses, rows = 0, 0
+      for batch in batches:iter() do
+        local n = batch.a.shape[1]
+        losses, rows = losses + n * towers:compute_loss(batch, nil, towers(batch)):item(), rows + n
+      end
+      local loss = towers:evaluate(batches, { verbose = 0 })
+      assert.near(losses / rows, type(loss) == "table" and loss.loss or loss, 1e-5)
+      assert.near(0, (towers:predict(batches, { verbose = 0 }) - towers(names)):abs():max():item(), 1e-6)
+      assert.equal(names, (flow.utils.unpack_x_y_sample_weight(names)))
+    end)
+
     it("gives several results of a prediction, " .. how, function()
       local Two = flow.Model:extend "TwoResults"
       function Two:predict_step(data) return data * 2, data:sum(-1) end

@@ -167,8 +167,9 @@ local function check_targets(model, compiled, targets, predictions)
   end
 end
 
--- The first input of a batch, which tells its rows.
+-- The rows of a batch, which an input tells, in tables by name, too; predictions: of a model without inputs.
 local function rows_of(x, predictions)
+  if named_data.is(x) then return rows_of(select(2, next(x)), predictions) end
   return metrics.rows(as_list("x", x)[1] or predictions[1])
 end
 
