@@ -291,7 +291,12 @@ static flow_status predict_rows(flow_context *context, flow_model *model, flow_i
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = view_rows(inputs[i], first, rows, &views[i]);
   flow_instance_scalars(instance, model->seed, UNTRAINED + (double)number, (double)first);
   if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
-  if (status == FLOW_OK) status = collect(batch, model->output_count, first, total, results);
+  if (status == FLOW_OK && rows == total) {
+    memcpy(results, batch, sizeof *results * (size_t)model->output_count);
+    memset(batch, 0, sizeof batch);
+  } else if (status == FLOW_OK) {
+    status = collect(batch, model->output_count, first, total, results);
+  }
   flow_tensors_release(views, model->input_count);
   flow_tensors_release(batch, model->output_count);
   return status;

@@ -168,6 +168,24 @@ flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tenso
   return FLOW_OK;
 }
 
+/* Whether an output can be made anywhere: it is an op's result with a block that only it has. What replicas add up or gather is where all
+ * of them expect it. */
+static int can_move(const layout *l, int output)
+{
+  const flow_plan *plan = l->instance->plan;
+  int root = plan->roots[plan->outputs[output]];
+  const flow_value *value = &plan->graph->values[root];
+  size_t within;
+  if (value->kind != FLOW_VALUE_RESULT || l->instance->offsets[root] == FLOW_NOT_PLACED || flow_derived_is_fixed(l->instance, root))
+    return 0;
+  if (flow_op(plan->graph->nodes[value->node].op)->flags & FLOW_OP_COLLECTIVE || l->inside[root] >= 0) return 0;
+  for (int v = 0; v < plan->graph->value_count; v++)
+    if (l->inside[v] >= 0 && outermost(l, v, &within) == root) return 0;
+  for (int i = 0; i < output; i++)
+    if (plan->roots[plan->outputs[i]] == root) return 0;
+  return 1;
+}
+
 flow_status flow_make_arena(flow_instance *instance, const char *read)
 {
   const flow_plan *plan = instance->plan;
@@ -191,6 +209,7 @@ flow_status flow_make_arena(flow_instance *instance, const char *read)
       int outer = outermost(&l, v, &within);
       instance->offsets[v] = instance->offsets[outer] + within;
     }
+  for (int i = 0; i < plan->output_count; i++) instance->output_moves[i] = (char)can_move(&l, i);
   flow_free(memory);
   if (status != FLOW_OK) return status;
   FLOW_TRY(flow_instance_allocate(instance, instance->arena_bytes, &arena));

@@ -39,9 +39,11 @@ static flow_status allocate_tables(flow_instance *instance)
   instance->stages = block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_progress) * (size_t)(plan->segment_count + 1), &block));
   instance->part.progress = block;
-  FLOW_TRY(flow_alloc_zero((sizeof(size_t) + sizeof(char *)) * (size_t)(plan->graph->value_count + 1), &block));
+  size_t values = (size_t)plan->graph->value_count + 1;
+  FLOW_TRY(flow_alloc_zero((sizeof(size_t) + sizeof(char *)) * values + (size_t)plan->output_count, &block));
   instance->offsets = block;
-  instance->part.bases = (char **)(instance->offsets + plan->graph->value_count + 1);
+  instance->part.bases = (char **)(instance->offsets + values);
+  instance->output_moves = (char *)(instance->part.bases + values);
   return FLOW_OK;
 }
 

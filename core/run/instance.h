@@ -109,6 +109,7 @@ struct flow_instance {
   char         *arena;
   size_t        arena_bytes, local_bytes, scratch_bytes, operand_count;
   size_t       *offsets;               /* [value]: of roots in the arena, or NOT_PLACED */
+  char *output_moves;                  /* [output]: a run may make it elsewhere, where part.bases says: nothing shares its memory */
   flow_derived  derived;               /* what follows from variables and constants alone */
   flow_undo_record *undo_log;          /* what the plan's early effects write: put back if the run fails after them */
   int           undo_count;

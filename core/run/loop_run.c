@@ -22,8 +22,7 @@ typedef struct keyed_entry { int entry; flow_attributes attributes; } keyed_entr
 typedef struct flow_loop_run {
   flow_loop     *loop;                 /* a reference */
   flow_instance *body;
-  char         **kept;                 /* [state][2]: where it is kept between rounds, if nothing reads the states of all rounds */
-  char          *moves;                /* [result]: it is made where it belongs; the others are copied */
+  char **kept; /* [state][2]: where it is kept between rounds, if nothing reads the states of all rounds */
   keyed_entry   *keyed;
   int            keyed_count;
   char          *memory;
@@ -38,18 +37,6 @@ static const flow_signature *result_signature(const flow_loop_run *run, int resu
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether a result of the body can be made wherever it belongs: an op's result, and no other result's memory. */
-static int can_move(const flow_loop_run *run, int result)
-{
-  const flow_plan *plan = run->body->plan;
-  int root = plan->roots[plan->outputs[result]];
-  if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || run->body->offsets[root] == FLOW_NOT_PLACED) return 0;
-  if (flow_derived_is_fixed(run->body, root)) return 0;
-  for (int i = 0; i < result; i++)
-    if (plan->roots[plan->outputs[i]] == root) return 0;
-  return 1;
-}
-
 /* Makes the body's instance and the memory for states. `keyed` lists the random ops of the body: their attributes are copies, so that
  * each round can have its own key. What was made before a failure is released with the instance. */
 static flow_status fill(flow_loop_run *run, const flow_instance *instance)
@@ -60,10 +47,8 @@ static flow_status fill(flow_loop_run *run, const flow_instance *instance)
   size_t bytes = 0;
   FLOW_TRY(flow_instance_new_at(loop->plan, (double)instance->capacity, NULL, NULL, &run->body));
   run->body->run = instance->run;      /* a failure of a round is one of the run */
-  FLOW_TRY(flow_alloc_zero(sizeof(char *) * 2 * (size_t)loop->states + (size_t)loop->results + 1, &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(char *) * 2 * (size_t)loop->states + 1, &block));
   run->kept = block;
-  run->moves = (char *)(run->kept + 2 * loop->states);
-  for (int i = 0; i < loop->results; i++) run->moves[i] = (char)can_move(run, i);
   for (int i = 0; i < loop->states; i++) {
     size_t one = flow_value_bytes(result_signature(run, i), instance->capacity);
     if (one == FLOW_NOT_PLACED || __builtin_add_overflow(bytes, 2 * ((one + 63) & ~(size_t)63), &bytes))
@@ -184,7 +169,7 @@ static void place_round(const round *r, const flow_attributes *attributes)
   }
   for (int i = 0; i < loop->results; i++) {
     int root = body->plan->roots[body->plan->outputs[i]];
-    if (!r->run->moves[i]) continue;
+    if (!body->output_moves[i]) continue;
     char *place = place_of(r, i);
     body->part.bases[root] = place ? place : body->arena + body->offsets[root];
   }

@@ -2,8 +2,8 @@
  *
  * A run goes through these steps, in this order, all by the caller's thread: the inputs are checked; the run is taken, so that a second
  * caller gets an error and not a data race; variables are brought to where the plan runs; rows are divided, which is where workers first
- * talk to each other; inputs are bound or copied; memory for outputs is taken; the plan is executed; outputs are copied; the run is
- * left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or, on devices, tells the others
+ * talk to each other; inputs are bound or copied; memory for outputs is taken; the plan is executed; outputs that were not made in that
+ * memory are copied; the run is left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or, on devices, tells the others
  * that this one gives up (flow_device_run_give_up).
  *
  * Three calls differ in what rows they take: flow_instance_run takes all rows of its inputs and gives outputs; flow_instance_run_rows
@@ -182,25 +182,56 @@ static int is_over(const flow_replica_set *set) { return set->exchange && (set->
 
 static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
 
-/* Copies the rows of output `index` that this replica has made to `output`, from its row `first` on. Memory of values is used again by
- * the next run, so outputs are always copies. */
+/* Where the rows of an output belong that a replica makes from its row `first` on. */
+static size_t offset_in(const flow_signature *signature, int64_t first)
+{
+  return has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+}
+
+/* Lets this replica make its rows of an output where they belong, if the plan's layout allows it and they begin as values of the arena do.
+ * Before the run; without it, and for the rest, memory of values is used again by the next run, so that outputs are copies. */
+static void place_output(const flow_instance *replica, int index, const flow_tensor *output, int64_t first)
+{
+  size_t offset = offset_in(output_signature(replica, index), first);
+  if (replica->device || !replica->output_moves[index] || offset % FLOW_CPU_ALIGNMENT) return;
+  replica->part.bases[replica->plan->roots[replica->plan->outputs[index]]] = output->data + offset;
+}
+
+/* After it. Values of the arena, to which that of each output belongs, are there again. */
+static void replace_outputs(const flow_instance *replica)
+{
+  for (int i = 0; i < replica->plan->output_count && !replica->device; i++) {
+    int root = replica->plan->roots[replica->plan->outputs[i]];
+    if (replica->output_moves[i]) replica->part.bases[root] = replica->arena + replica->offsets[root];
+  }
+}
+
+/* Copies the rows of output `index` that this replica has made to `output`, from its row `first` on, if it has not made them there. */
 static flow_status copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
 {
   const flow_signature *signature = output_signature(replica, index);
-  size_t bytes = flow_value_bytes(signature, replica->part.rows);
-  size_t offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+  size_t bytes = flow_value_bytes(signature, replica->part.rows), offset = offset_in(signature, first);
   if (replica->device) return flow_device_run_output(replica, replica->plan->outputs[index], bytes, output, offset);
   const flow_plan *plan = replica->plan;
   int root = plan->roots[plan->outputs[index]], made = plan->lifetimes[root].defined;
   /* The commit tail is the lead's alone. */
   const flow_instance *maker = made >= 0 && plan->segments[made].tail ? replica->set->lead : replica;
-  if (bytes) memcpy(output->data + offset, maker->part.bases[root], bytes);
+  if (bytes && output->data + offset != maker->part.bases[root]) memcpy(output->data + offset, maker->part.bases[root], bytes);
   return FLOW_OK;
 }
 
 static flow_status execute(flow_replica_set *set) { return is_over(set) ? FLOW_OK : flow_execute(set); }
 
 /* Output i, of all local replicas if it has rows, else of the lead. */
+static void place_outputs(const flow_replica_set *set, int i, const flow_tensor *output)
+{
+  int64_t first = 0;
+  for (int r = 0; r < set->count; r++) {
+    if (r == 0 || has_rows(output_signature(set->lead, i))) place_output(set->replicas[r], i, output, first);
+    first += set->replicas[r]->part.rows;
+  }
+}
+
 static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor *output)
 {
   int64_t first = 0;
@@ -216,8 +247,10 @@ static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor 
 static flow_status run_with_outputs(const flow_instance *lead, flow_tensor **outputs)
 {
   int count = lead->plan->output_count, over = is_over(lead->set);
+  for (int i = 0; i < count && !over; i++) place_outputs(lead->set, i, outputs[i]);
   flow_status status = over ? FLOW_OK : flow_execute(lead->set);
   for (int i = 0; i < count && !over && status == FLOW_OK; i++) status = copy_outputs(lead->set, i, outputs[i]);
+  for (int r = 0; r < lead->set->count; r++) replace_outputs(lead->set->replicas[r]);
   if (over || status != FLOW_OK) drop_outputs(outputs, count);
   return status;
 }
@@ -363,8 +396,10 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
   for (int r = 0; r < replicas && status == FLOW_OK; r++)
     status = bind_replica(set->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);
   if (status == FLOW_OK && set->exchange && set->stop_agreed) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");
+  for (int k = 0; k < replicas * each && status == FLOW_OK; k++) place_output(set->replicas[k / each], k % each, outputs[k], 0);
   if (status == FLOW_OK) status = flow_execute(set);
   for (int k = 0; k < replicas * each && status == FLOW_OK; k++) status = copy_output(set->replicas[k / each], k % each, outputs[k], 0);
+  for (int r = 0; r < replicas; r++) replace_outputs(set->replicas[r]);
   if (status != FLOW_OK) drop_outputs(outputs, replicas * each);
   leave_run(set, status);
   return status;
