@@ -8,6 +8,7 @@
 #include "base/need.h"
 #include "base/philox.h"
 #include "graph/tape.h"
+#include "graph/variable.h"
 #include "tensor/place.h"
 
 /* Everything is zero at first: one replica, the CPU, float32, no trace. *out: for flow_context_release. */

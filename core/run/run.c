@@ -3,8 +3,8 @@
  * A run goes through these steps, in this order, all by the caller's thread: the inputs are checked; the run is taken, so that a second
  * caller gets an error and not a data race; variables are brought to where the plan runs; rows are divided, which is where workers first
  * talk to each other; inputs are bound or copied; memory for outputs is taken; the plan is executed; outputs that were not made in that
- * memory are copied; the run is left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or, on devices, tells the others
- * that this one gives up (flow_device_run_give_up).
+ * memory are copied; the run is left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or,
+ * on devices, tells the others that this one gives up (flow_device_run_give_up).
  *
  * Three calls differ in what rows they take: flow_instance_run takes all rows of its inputs and gives outputs; flow_instance_run_rows
  * and flow_instance_run_batches take some rows of larger tensors, by an order if there is one; flow_instance_run_each takes inputs for
