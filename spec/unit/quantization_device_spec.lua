@@ -1,4 +1,5 @@
---- A quantized model on a GPU predicts in float32: the kernels that compute in bytes are the CPU's. On an emulated GPU
+--- A quantized model on a GPU predicts in float32: the kernels that compute in bytes are the CPU's. By rows, weights are those that bytes
+-- can say. On an emulated GPU
 --- (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
@@ -22,9 +23,10 @@ describe("a quantized model on a GPU", function()
   for name, data in pairs { ["with calibration data"] = x, ["by rows"] = "int8" } do
     it("predicts as the float32 model does, " .. name, function()
       flow.device("gpu:0", function()
-        local model = model_of()
-        local expected = predictions(model)
+        local model, floats = model_of(), model_of()
         model:quantize(data)
+        floats:set_weights(model:get_weights())
+        local expected = predictions(floats)
         assert.is_true((predictions(model) - expected):abs():max():item() <= 1e-6)
       end)
     end)
