@@ -30,7 +30,8 @@ local function is_tried(item)
   for _, pattern in ipairs(OUTSIDE) do
     if item.name:find(pattern) then return false end
   end
-  return item.example
+  -- What a script's function tail-calls has the place of whoever called that function.
+  return item.example and not item.example:find("return coroutine.wrap", 1, true)
 end
 
 local cyclic = {}

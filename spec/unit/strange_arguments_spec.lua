@@ -107,6 +107,12 @@ describe("strange arguments", function()
       ['History:on_epoch_end takes the number of an epoch and a table of its values, got the string "a"'] = function()
         flow.callbacks.History():on_epoch_end("a", {})
       end,
+      ["History:set_state: history is a table, got the number 3"] = function()
+        flow.callbacks.History():set_state { history = 3, epoch = { 0 } }
+      end,
+      ["History:set_state: loss is a table, got the number 1"] = function()
+        flow.callbacks.History():set_state { history = { loss = 1 }, epoch = { 0 } }
+      end,
     } do
       assert.equal(text, message_of(f))
     end

@@ -271,8 +271,8 @@ return function(Dataset, internal, make, out)
   end
 
   -- Pairs (class, element), an element of several values as a list of them, in which classes are as often as target_dist says, by leaving
-  -- elements out. class_func(element) gives a class from 0. Without initial_dist the classes seen so far tell how often they are. Passes with
-  -- one seed leave out the same elements.
+  -- elements out. class_func(element) gives a class from 0. Without initial_dist the classes seen so far tell how often they are. Passes
+  -- with one seed leave out the same elements.
   takes "class_func: callable, target_dist: list, initial_dist?: list, seed?: whole"
   function Dataset:rejection_resample(class_func, target, start, seed)
     local what, specs = "rejection_resample", self._specs

@@ -41,9 +41,14 @@ function History:get_state()
   return { history = self.history, epoch = self.epoch, epochs = self.epochs }
 end
 function History:set_state(state)
-  self.history, self.epoch, self.epochs = printed(state.history), printed(state.epoch), printed(state.epochs or {})
+  local function list(name, value)
+    if type(value) ~= "table" then errors.raise("History:set_state: %s is a table, got %s", name, errors.describe(value)) end
+    return printed(value)
+  end
+  self.history, self.epoch = list("history", state.history), list("epoch", state.epoch)
+  self.epochs = list("epochs", state.epochs or {})
   for _, lists in ipairs { self.history, self.epochs } do
-    for _, list in pairs(lists) do printed(list) end
+    for name, values in pairs(lists) do list(tostring(name), values) end
   end
 end
 
