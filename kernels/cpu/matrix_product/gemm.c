@@ -25,6 +25,7 @@ enum {
   SPLIT_DEPTH = 512,   /* shortest range of k that is worth a partial sum */
   FEW_ROWS = BFLOAT16_FEW_ROWS,
   MOST_STRIP = REGISTERS / 2, /* vectors of few rows that are summed side by side */
+  AHEAD = 4,                  /* rows of B that they ask for before they read them: prefetchers lose a strip at the end of a page */
   SLOW_ROWS = 16,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
   EXACT_ROWS = 32             /* as which m counts where an exact product is split */
 };
@@ -258,6 +259,7 @@ ALWAYS_INLINE void few_rows_strip(const int rows, const int vectors, const int l
     FLOW_UNROLL(16)
     for (int v = 0; v < vectors; v++) {
       const float *at = b + k * g->ldb + v * VL;
+      __builtin_prefetch(at + AHEAD * g->ldb);
       vf y = v == vectors - 1 && last < VL ? vf_load_part(at, last) : vf_load(at);
       FLOW_UNROLL(4)
       for (int i = 0; i < rows; i++) sum[i * vectors + v] += vf_set(a[i * g->lda + k]) * y;
