@@ -232,25 +232,29 @@ end
 -- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
 -- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is. Blocks of little garbage are still in
 -- the processor's caches when they are used again, so there is little while collections take little of the time.
-local LEAST_SLACK, MOST_SLACK = 16 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
+local LEAST_SLACK, MOST_SLACK = 8 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
 local os = rawget(_G, "os")
 local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays unchanged
 local slack, last_collection = LEAST_SLACK, clock()
 local limit = slack
 
--- A full collection of all but what is kept for a call; the limit of live bytes is set again after it. Tensors in garbage are released
--- here, by their __gc.
-function native.collect_others()
-  local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
+-- A collection of all but what is kept for a call; the limit of live bytes is set again after it. Tensors in garbage are released here,
+-- by their __gc. how, more: of collectgarbage.
+local function collect_others(how, more)
+  local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a collection would undo
   local started = clock()
-  collectgarbage()
+  collectgarbage(how, more)
   if stopped then collectgarbage("stop") end
-  local now = clock()
+  local now, live = clock(), C.flow_live_bytes()
   local share = (now - started) / (now - last_collection)
-  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK) elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
+  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK + live / 2)
+  elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
   last_collection = now
-  limit = C.flow_live_bytes() * 1.5 + slack
+  limit = live + slack
 end
+
+-- In full.
+function native.collect_others() collect_others "collect" end
 
 -- The same, of what is kept, too: not between taking a pointer and the call that reads it.
 function native.collect()
@@ -258,9 +262,12 @@ function native.collect()
   native.collect_others()
 end
 
--- Collects if tensors hold more than the limit. Callers that are about to make a tensor call it before they take pointers.
+-- Collects if tensors hold more than the limit. Callers that are about to make a tensor call it before they take pointers. One step that is
+-- larger than any heap ends a cycle, or makes a whole one, in two thirds of the time of a full collection, which sweeps before it marks.
 function native.pressure()
-  if C.flow_live_bytes() > limit then native.collect() end
+  if C.flow_live_bytes() <= limit then return end
+  forget_kept()
+  collect_others("step", 0x3fffff)
 end
 
 ---- handles ----------------------------------------------------------------------------------------------------------
