@@ -103,13 +103,15 @@ static int run_protected(lua_State *L)
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
   luaL_openlibs(L);
-  /* What a start loads runs once: there is nothing to compile. */
+  /* What a start loads runs once and stays: there is nothing to compile and little to collect. */
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  lua_gc(L, LUA_GCSTOP, 0);
   modules_use(L);
   if (flow_lua_open(L) != 0) return lua_error(L);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "flow.cli.main");
   lua_call(L, 1, 1);
+  lua_gc(L, LUA_GCRESTART, 0);
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
   static const luaL_Reg host[] = {
     { "arm", arm }, { "take_termination", take_termination }, { "watch", watch }, { "isatty", is_terminal }, { NULL, NULL },
