@@ -334,8 +334,8 @@ FLOW_API flow_status flow_apply(flow_context *context, int op, flow_tensor *cons
                                 const flow_attributes *attributes, flow_tensor **outputs);
 
 /* Elementwise ops one after the other, chain->fused.steps: the inputs of a step are numbers, first those of inputs[], then those of the
- * steps before it. The result is that of flow_apply for each step; where all is float32 and runs at once without a tape, it is made in one
- * pass over memory. A new reference. */
+ * steps before it. The result is that of flow_apply for each step; where all is float32, or of float64 and on the CPU, and nothing records
+ * it, it is made in one pass over memory. A new reference. */
 FLOW_API flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, int input_count, const flow_attributes *chain,
                                       flow_tensor **out);
 

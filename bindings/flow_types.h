@@ -122,7 +122,13 @@ typedef union flow_attributes {
   struct { int32_t kind; } schedule;                                               /* index of the schedule's class */
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
   /* operand i is register i, step s writes register (inputs + s), rounded to dtype */
-  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused;
+  struct {
+    int32_t count;
+    struct {
+      int16_t op;
+      uint8_t inputs[3], dtype;
+    } steps[32];
+  } fused;
 } flow_attributes;
 
 #endif

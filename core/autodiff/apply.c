@@ -242,16 +242,35 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
   return FLOW_OK;
 }
 
-/* Whether a chain of float32 ops may run as the op `fused`, whose numbers are those of the ops one after the other: no input is traced,
- * since traces are fused by passes of the plan, and no tape records, since `fused` has no gradient. */
+/* Whether each step gets what it computes with: conditions where its op takes these, else numbers of the chain's dtype. */
+static int has_own_kinds(int count, const flow_attributes *chain)
+{
+  uint8_t is_condition[256] = { 0 }; /* of values, which steps number by a byte */
+  for (int s = 0; s < chain->fused.count; s++) {
+    const int op = chain->fused.steps[s].op, gives = flow_op_gives_condition(op);
+    for (int i = 0; i < flow_op(op)->min_inputs; i++) {
+      int wanted = gives == 2 || (op == FLOW_OP_where && i == 0);
+      if (is_condition[chain->fused.steps[s].inputs[i]] != wanted) return 0;
+    }
+    is_condition[count + s] = gives != 0;
+  }
+  return 1;
+}
+
+/* Whether a chain may run as the op `fused`, whose numbers are those of the ops one after the other: no input is traced, since traces are
+ * fused by passes of the plan, and no tape records, since `fused` has no gradient. Devices take what plans make. */
 static int runs_fused(const flow_context *context, flow_tensor *const *inputs, int count, const flow_attributes *chain)
 {
-  if (context->scopes->tape_count > 0) return 0;
-  for (int s = 0; s < chain->fused.count; s++) /* conditions give bool, for which a chain has no registers */
-    if (!(flow_op(chain->fused.steps[s].op)->flags & FLOW_OP_CHAINS)) return 0;
-  for (int i = 0; i < count; i++)
-    if (inputs[i]->graph || inputs[i]->dtype != FLOW_FLOAT32) return 0;
-  return 1;
+  enum { STEPS_OF_PLANS = 12 };
+  const int dtype = inputs[0]->dtype;
+  if (context->scopes->tape_count > 0 || (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64)) return 0;
+  int usual = dtype == FLOW_FLOAT32 && chain->fused.count <= STEPS_OF_PLANS, on_host = 1;
+  for (int s = 0; s < chain->fused.count; s++) usual &= (flow_op(chain->fused.steps[s].op)->flags & FLOW_OP_CHAINS) != 0;
+  for (int i = 0; i < count; i++) {
+    if (inputs[i]->graph || inputs[i]->dtype != dtype) return 0;
+    on_host &= flow_tensor_place(inputs[i]) == NULL;
+  }
+  return usual || (on_host && has_own_kinds(count, chain));
 }
 
 /* made[s]: what step s gave; each step's inputs are numbered as those of `fused` are, first the inputs, then the steps. */
@@ -282,7 +301,8 @@ flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, 
     FLOW_TRY(flow_check_tensor("flow_apply_chain", inputs[i]));
   }
   for (int s = 0; s < chain->fused.count; s++) {
-    int inputs_of = flow_op_elementwise(chain->fused.steps[s].op), known = inputs_of > 0;
+    const int op = chain->fused.steps[s].op;
+    int inputs_of = op == FLOW_OP_where ? 3 : flow_op_elementwise(op), known = inputs_of > 0;
     for (int i = 0; i < inputs_of; i++) known &= chain->fused.steps[s].inputs[i] < input_count + s;
     if (!known)
       return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain: step %d is not an elementwise op of what is there before it", s + 1);

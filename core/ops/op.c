@@ -53,6 +53,18 @@ int flow_op_elementwise(int op)
   return op_exists(op) ? inputs_of[op] : 0;
 }
 
+int flow_op_gives_condition(int op)
+{
+  static const unsigned char gives[FLOW_OP_COUNT] = {
+#define FLOW_CONDITION(name, ...) [FLOW_OP_##name] = 1,
+#define FLOW_LOGICAL(name, ...) [FLOW_OP_##name] = 2,
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  };
+  return op_exists(op) ? gives[op] : 0;
+}
+
 int flow_op_reduction(int op)
 {
   static const unsigned char reductions[FLOW_OP_COUNT] = {

@@ -73,6 +73,9 @@ typedef struct flow_op_record {
 
 const flow_op_record *flow_op(int op);   /* the record; op must be in range */
 
+/* Whether an elementwise op results in bool: 1 of numbers, 2 of conditions; else 0. */
+int flow_op_gives_condition(int op);
+
 /* Runs the op's shape rule. rules.c */
 flow_status flow_op_infer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                           flow_signature *outputs);

@@ -229,9 +229,9 @@ function native.try(f, ...)
   native.check(status)
 end
 
--- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
--- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is. Blocks of little garbage are still in
--- the processor's caches when they are used again, so there is little while collections take little of the time.
+-- Memory that LuaJIT does not see, some 40 bytes of each tensor aside: past a limit that follows what survived the last collection, there
+-- is another one. Blocks of little garbage are still in the processor's caches when they are used again, so there is little while
+-- collections take little of the time.
 local LEAST_SLACK, MOST_SLACK = 8 * 1024 * 1024, 64 * 1024 * 1024      -- core/base/memory.c keeps blocks for that much
 local os = rawget(_G, "os")
 local clock = type(os) == "table" and os.clock or function() return 0 end      -- without one the slack stays unchanged
@@ -247,19 +247,16 @@ local function collect_others(how, more)
   if stopped then collectgarbage("stop") end
   local now, live = clock(), C.flow_live_bytes()
   local share = (now - started) / (now - last_collection)
-  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK + live / 2)
-  elseif share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
-  last_collection = now
-  limit = live + slack
+  if share > 0.3 then slack = math.min(2 * slack, MOST_SLACK + live / 2) end
+  if share < 0.1 then slack = math.max(slack / 2, LEAST_SLACK) end
+  last_collection, limit = now, live + slack
 end
 
--- In full.
+-- In full; collect: what is kept, too: not between taking a pointer and the call that reads it.
 function native.collect_others() collect_others "collect" end
-
--- The same, of what is kept, too: not between taking a pointer and the call that reads it.
 function native.collect()
   forget_kept()
-  native.collect_others()
+  collect_others "collect"
 end
 
 -- Collects if tensors hold more than the limit. Callers that are about to make a tensor call it before they take pointers. One step that is

@@ -76,7 +76,9 @@ describe("a misspelt assignment", function()
       end
       assert.equal("", table.concat(accepted, "\n"))
       if ours then
-        assert.truthy(message_of(function() object.quite_another_thing = 1 end):find('no field "quite_another_thing"', 1, true))
+        local message = message_of(function() object.quite_another_thing = 1 end)
+        local found = message:find('no field "quite_another_thing"', 1, true) or message:find "quite_another_thing is the number 1"
+        assert.truthy(found, message)
       else
         object.quite_another_thing = 1
         assert.equal(1, object.quite_another_thing)

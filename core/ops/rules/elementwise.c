@@ -102,24 +102,27 @@ flow_status flow_shape_where(int op, const flow_attributes *attributes, const fl
   return flow_rule_broadcast(op, &inputs[0], &outputs[0], &outputs[0]);
 }
 
-/* float32 only: the chain runs in one kind of register. Step s may read the inputs and the results of steps before it: registers 0 to
- * input_count + s - 1. 12 is the room of flow_attributes.fused. */
+/* All inputs are float32, or float64, and so is the result; it is bool where the last step is a condition. Step s may read the inputs and
+ * the results of steps before it: registers 0 to input_count + s - 1. Plans make chains of float32 without conditions
+ * (fuse_elementwise.c), which all devices take; the others are the CPU's (flow_apply_chain). */
 flow_status flow_shape_fused(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {
-  if (attributes->fused.count < 1 || attributes->fused.count > 12)
-    return flow_rule_fail(op, "a chain has 1 to 12 steps, found %d", attributes->fused.count);
+  enum { MOST_STEPS = sizeof attributes->fused.steps / sizeof *attributes->fused.steps };
+  const int count = attributes->fused.count, dtype = inputs[0].dtype;
+  if (count < 1 || count > MOST_STEPS) return flow_rule_fail(op, "a chain has 1 to %d steps, found %d", MOST_STEPS, count);
   outputs[0] = inputs[0];
   for (int i = 0; i < input_count; i++) {
-    if (inputs[i].dtype != FLOW_FLOAT32)
-      return flow_rule_fail(op, "input %d is %s, expected float32", i + 1, flow_dtype_name(inputs[i].dtype));
+    if (inputs[i].dtype != dtype || (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64))
+      return flow_rule_fail(op, "input %d is %s, expected float32, or all float64", i + 1, flow_dtype_name(inputs[i].dtype));
     FLOW_TRY(flow_rule_broadcast(op, &inputs[i], &outputs[0], &outputs[0]));
   }
-  for (int s = 0; s < attributes->fused.count; s++) {
+  for (int s = 0; s < count; s++) {
     int known = attributes->fused.steps[s].op >= 0 && attributes->fused.steps[s].op < FLOW_OP_COUNT;
     for (int i = 0; i < 3; i++) known &= attributes->fused.steps[s].inputs[i] < input_count + s;
     if (!known) return flow_rule_fail(op, "step %d names an op or a register that does not exist", s + 1);
   }
+  if (flow_op_gives_condition(attributes->fused.steps[count - 1].op)) outputs[0].dtype = FLOW_BOOL;
   return FLOW_OK;
 }
 

@@ -28,10 +28,10 @@ flow_block_function FLOW_ISA_NAME(block)(int op, int kind);
 /* 512 elements take 2 to 4 KB: the registers of a usual chain fit into the first-level cache, and a call's overhead is spread over enough
  * elements. */
 enum {
-  FLOW_BLOCK_LENGTH    = 512,                            /* elements of a register */
-  FLOW_BLOCK_BYTES     = FLOW_BLOCK_LENGTH * 8,          /* bytes of a register of any kind */
-  FLOW_BLOCK_REGISTERS = 24,
-  FLOW_BLOCK_STEPS     = 32
+  FLOW_BLOCK_LENGTH = 512,                  /* elements of a register */
+  FLOW_BLOCK_BYTES = FLOW_BLOCK_LENGTH * 8, /* bytes of a register of any kind */
+  FLOW_BLOCK_REGISTERS = 44,
+  FLOW_BLOCK_STEPS = 32
 };
 
 /* One function call of a program, over all elements of the registers. */

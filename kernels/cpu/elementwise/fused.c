@@ -1,10 +1,10 @@
-/* fused.c: a chain of float32 elementwise ops in one pass over memory: the steps of the attributes become a block program
- * (elementwise.h), whose registers stay in the first-level cache. Each step runs the same block function as the op alone,
- * so fused and unfused results are equal to the bit. */
+/* fused.c: a chain of elementwise ops of float32, or of float64, in one pass over memory: the steps of the attributes become a block
+ * program (elementwise.h), whose registers stay in the first-level cache; conditions between the steps are registers of bytes. Each step
+ * runs the same block function as the op alone, so fused and unfused results are equal to the bit. */
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/outer_pieces.h"
 
-/* A register for each input and each step, which is the most that a chain needs: 12 + 12, FLOW_BLOCK_REGISTERS. */
+/* A register for each input and each step, which is the most that a chain needs: 12 + 32, FLOW_BLOCK_REGISTERS. */
 static int registers_of(const flow_call *call) { return call->input_count + call->attributes->fused.count; }
 
 static size_t fused_scratch(const flow_call *call) { return (size_t)registers_of(call) * FLOW_BLOCK_BYTES; }
@@ -21,9 +21,18 @@ static int allocate_registers(const flow_call *call, uint8_t *register_of)
       if (from[i] >= inputs) last_reader[from[i] - inputs] = (uint8_t)s;
   }
   for (int s = 0; s < steps; s++) {
+    /* A step may write what it reads, but not where conditions are bytes of what numbers are. */
+    const int op = call->attributes->fused.steps[s].op, shares = !flow_op_gives_condition(op) && op != FLOW_OP_where;
+    const int before = free_count;
     for (int made = 0; made < s; made++)
-      if (last_reader[made] == s) free_registers[free_count++] = register_of[made];      /* a step may write what it reads */
-    register_of[s] = free_count > 0 && s < steps - 1 ? free_registers[--free_count] : (uint8_t)count++;
+      if (last_reader[made] == s) free_registers[free_count++] = register_of[made];
+    if (s < steps - 1 && (shares ? free_count : before) > 0) {
+      const int from = shares ? free_count - 1 : before - 1;
+      register_of[s] = free_registers[from];
+      free_registers[from] = free_registers[--free_count];
+    } else {
+      register_of[s] = (uint8_t)count++;
+    }
   }
   return count;
 }
@@ -37,9 +46,13 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   uint8_t register_of[FLOW_BLOCK_STEPS];
   flow_block_program program = { .register_count = allocate_registers(call, register_of), .input_count = call->input_count,
                                  .output_count = 1, .step_count = steps };
-  for (int r = 0; r < program.register_count; r++) program.kinds[r] = FLOW_KIND_FLOAT;
+  const flow_kind kind = flow_kind_of(call->inputs[0].dtype);
+  for (int r = 0; r < program.register_count; r++) program.kinds[r] = (uint8_t)kind;
+  if (call->outputs[0].dtype == FLOW_BOOL) program.kinds[register_of[steps - 1]] = FLOW_KIND_BOOL;
   for (int s = 0; s < steps; s++) {
-    program.steps[s].function = FLOW_ISA_NAME(block)(call->attributes->fused.steps[s].op, FLOW_KIND_FLOAT);
+    const int op = call->attributes->fused.steps[s].op;
+    const flow_block_record *record = FLOW_ISA_NAME(block_record)(op);
+    program.steps[s].function = FLOW_ISA_NAME(block)(op, record->condition_operands == record->operands ? FLOW_KIND_BOOL : kind);
     program.steps[s].output = register_of[s];
     for (int i = 0; i < 3; i++) {
       int from = call->attributes->fused.steps[s].inputs[i];

@@ -88,7 +88,13 @@ typedef union flow_attributes {
  } optimizer;
  struct { int32_t kind; } schedule;
  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
- struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused;
+ struct {
+ int32_t count;
+ struct {
+ int16_t op;
+ uint8_t inputs[3], dtype;
+ } steps[32];
+ } fused;
 } flow_attributes;
 typedef struct flow_context flow_context;
 typedef struct flow_tensor flow_tensor;

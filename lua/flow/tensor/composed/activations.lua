@@ -2,6 +2,7 @@
 
 local native = require "flow.ffi"
 local tools = require "flow.tensor.composed.tools"
+local formulas = require "flow.tensor.composed.formulas"
 local takes = require("flow.signature").takes
 
 local ops, define, floats = tools.ops, tools.define, tools.floats
@@ -20,28 +21,30 @@ end
 takes "x, alpha: scalar = 1"
 define(function(x, alpha)
   x, alpha = floats(x, "celu"), alpha or 1
-  return ops.maximum(x, 0) + ops.expm1(ops.minimum(x, 0) / alpha) * alpha
+  return formulas.apply(function(o, y) return o.maximum(y, 0) + o.expm1(o.minimum(y, 0) / alpha) * alpha end, x)
 end, "celu")
 
 takes "x, threshold: scalar = 0.5"
 define(function(x, threshold)
   x, threshold = floats(x, "hard_shrink"), threshold or 0.5
-  return ops.where(ops.gt(ops.abs(x), threshold), x, 0)
+  return formulas.apply(function(o, y) return o.where(o.gt(o.abs(y), threshold), y, 0) end, x)
 end, "hard_shrink")
 takes "x, threshold: scalar = 0.5"
 define(function(x, threshold)
   x, threshold = floats(x, "soft_shrink"), threshold or 0.5
-  return ops.where(ops.gt(x, threshold), x - threshold, ops.where(ops.lt(x, -threshold), x + threshold, 0))
+  return formulas.apply(function(o, y)
+    return o.where(o.gt(y, threshold), y - threshold, o.where(o.lt(y, -threshold), y + threshold, 0))
+  end, x)
 end, "soft_shrink")
 takes "x, threshold: scalar, default_value: scalar"
 define(function(x, threshold, value)
   x = floats(x, "threshold")
-  return ops.where(ops.gt(x, threshold), x, value)
+  return formulas.apply(function(o, y) return o.where(o.gt(y, threshold), y, value) end, x)
 end, "threshold")
 takes "x, b: scalar = 4"
 define(function(x, b)
   x = floats(x, "squareplus")
-  return (x + ops.sqrt(ops.square(x) + (b or 4))) * 0.5
+  return formulas.apply(function(o, y) return (y + o.sqrt(o.square(y) + (b or 4))) * 0.5 end, x)
 end, "squareplus")
 
 -- One half of an axis times the sigmoid of the other.

@@ -4,14 +4,15 @@
 local errors = require "flow.errors"
 local native = require "flow.ffi"
 local tools = require "flow.tensor.composed.tools"
+local formulas = require "flow.tensor.composed.formulas"
 local takes = require("flow.signature").takes
 
 local ops, define, floats, operand = tools.ops, tools.define, tools.floats, tools.operand
 local pi, log = math.pi, math.log
 
--- A function of floats under its names.
+-- A formula of floats, for formulas.apply, under its names.
 local function of_floats(f, name, ...)
-  define(function(x) return f(floats(x, name)) end, name, ...)
+  define(function(x) return formulas.apply(f, floats(x, name)) end, name, ...)
 end
 
 -- Of two operands, floats of one dtype.
@@ -19,68 +20,68 @@ local function pair(a, b, what) return tools.pair(a, b, what, true) end
 local function of_pairs(f, name, ...)
   define(function(a, b)
     a, b = pair(a, b, name)
-    return f(a, b)
+    return formulas.apply(f, a, b)
   end, name, ...)
 end
 
 ---- powers and logarithms --------------------------------------------------------------------------
 
-of_floats(function(x) return ops.exp(x * log(2)) end, "exp2")
-of_floats(function(x) return ops.log(x) * (1 / log(2)) end, "log2")
-of_floats(function(x) return ops.log(x) * (1 / log(10)) end, "log10")
-of_floats(function(x) return ops.sign(x) * ops.pow(ops.abs(x), 1 / 3) end, "cbrt")
+of_floats(function(o, x) return o.exp(x * log(2)) end, "exp2")
+of_floats(function(o, x) return o.log(x) * (1 / log(2)) end, "log2")
+of_floats(function(o, x) return o.log(x) * (1 / log(10)) end, "log10")
+of_floats(function(o, x) return o.sign(x) * o.pow(o.abs(x), 1 / 3) end, "cbrt")
 
 -- log(e^a + e^b): the larger one and what the other adds; equal infinities have no difference.
-of_pairs(function(a, b)
-  local larger = ops.maximum(a, b)
-  local distance = ops.where(ops.eq(a, b), 0, ops.abs(a - b))
-  return larger + ops.log1p(ops.exp(-distance))
+of_pairs(function(o, a, b)
+  local larger = o.maximum(a, b)
+  local distance = o.where(o.eq(a, b), 0, o.abs(a - b))
+  return larger + o.log1p(o.exp(-distance))
 end, "logaddexp")
 define(function(a, b)
   a, b = pair(a, b, "logaddexp2")
   return ops.logaddexp(a * log(2), b * log(2)) * (1 / log(2))
 end, "logaddexp2")
 -- The larger leg is taken out, so that squares do not overflow.
-of_pairs(function(a, b)
-  a, b = ops.abs(a), ops.abs(b)
-  local larger, smaller = ops.maximum(a, b), ops.minimum(a, b)
-  local safe = ops.where(ops.eq(larger, 0), 1, larger)
-  local length = safe * ops.sqrt(1 + ops.square(smaller / safe)) * ops.cast(ops.gt(larger, 0), a.dtype)
-  return ops.where(ops.eq(larger, math.huge), larger, length)
+of_pairs(function(o, a, b)
+  a, b = o.abs(a), o.abs(b)
+  local larger, smaller = o.maximum(a, b), o.minimum(a, b)
+  local safe = o.where(o.eq(larger, 0), 1, larger)
+  local length = safe * o.sqrt(1 + o.square(smaller / safe)) * o.cast(o.gt(larger, 0), a.dtype)
+  return o.where(o.eq(larger, math.huge), larger, length)
 end, "hypot")
-of_pairs(function(a, b) return a * ops.pow(ops.full_like(a, 2), b) end, "ldexp")
+of_pairs(function(o, a, b) return a * o.pow(o.full_like(a, 2), b) end, "ldexp")
 
 ---- trigonometric and hyperbolic functions ---------------------------------------------------------
 
-of_floats(function(x) return ops.arctan(x * ops.rsqrt((1 - x) * (1 + x))) end, "arcsin")
-of_floats(function(x) return ops.arctan(ops.sqrt((1 - x) / (1 + x))) * 2 end, "arccos")
+of_floats(function(o, x) return o.arctan(x * o.rsqrt((1 - x) * (1 + x))) end, "arcsin")
+of_floats(function(o, x) return o.arctan(o.sqrt((1 - x) / (1 + x))) * 2 end, "arccos")
 -- The angle of (x, y): of the quotient that is at most 1, turned into its quadrant. If both are infinite, the quotient is that of their
 -- signs.
-of_pairs(function(y, x)
-  local both = ops.eq(ops.minimum(ops.abs(y), ops.abs(x)), math.huge)
-  y, x = ops.where(both, ops.sign(y), y), ops.where(both, ops.sign(x), x)
-  local steep = ops.gt(ops.abs(y), ops.abs(x))
-  local above, below = ops.where(steep, x, y), ops.where(steep, y, x)
-  local angle = ops.arctan(above / ops.where(ops.eq(below, 0), 1, below))
-  local half = ops.where(ops.signbit(y), -pi, ops.full_like(y, pi))
-  return ops.where(steep, half * 0.5 - angle, angle + ops.where(ops.signbit(x), half, 0))
+of_pairs(function(o, y, x)
+  local both = o.eq(o.minimum(o.abs(y), o.abs(x)), math.huge)
+  y, x = o.where(both, o.sign(y), y), o.where(both, o.sign(x), x)
+  local steep = o.gt(o.abs(y), o.abs(x))
+  local above, below = o.where(steep, x, y), o.where(steep, y, x)
+  local angle = o.arctan(above / o.where(o.eq(below, 0), 1, below))
+  local half = o.where(o.signbit(y), -pi, o.full_like(y, pi))
+  return o.where(steep, half * 0.5 - angle, angle + o.where(o.signbit(x), half, 0))
 end, "arctan2")
-of_floats(function(x) return (ops.expm1(x) - ops.expm1(-x)) * 0.5 end, "sinh")
-of_floats(function(x) return (ops.exp(x) + ops.exp(-x)) * 0.5 end, "cosh")
-of_floats(function(x)
-  local size = ops.abs(x)
-  local bounded = ops.minimum(size, 1e8)      -- beyond it the square would overflow, and 1 does not count
-  local near = ops.log1p(bounded + ops.square(bounded) / (1 + ops.sqrt(1 + ops.square(bounded))))
-  local y = ops.sign(x) * ops.where(ops.gt(size, 1e8), ops.log(ops.maximum(size, 1)) + log(2), near)
-  return ops.where(ops.eq(x, 0), x, y)      -- the slope of sign(x) |x| is 0 at 0
+of_floats(function(o, x) return (o.expm1(x) - o.expm1(-x)) * 0.5 end, "sinh")
+of_floats(function(o, x) return (o.exp(x) + o.exp(-x)) * 0.5 end, "cosh")
+of_floats(function(o, x)
+  local size = o.abs(x)
+  local bounded = o.minimum(size, 1e8)      -- beyond it the square would overflow, and 1 does not count
+  local near = o.log1p(bounded + o.square(bounded) / (1 + o.sqrt(1 + o.square(bounded))))
+  local y = o.sign(x) * o.where(o.gt(size, 1e8), o.log(o.maximum(size, 1)) + log(2), near)
+  return o.where(o.eq(x, 0), x, y)      -- the slope of sign(x) |x| is 0 at 0
 end, "arcsinh")
-of_floats(function(x) return ops.log(x + ops.sqrt((x - 1) * (x + 1))) end, "arccosh")
-of_floats(function(x) return ops.log1p(x * 2 / (1 - x)) * 0.5 end, "arctanh")
-of_floats(function(x) return x * (pi / 180) end, "deg2rad")
-of_floats(function(x) return x * (180 / pi) end, "rad2deg")
-of_floats(function(x)
-  local angle = ops.where(ops.eq(x, 0), 1, x) * pi
-  return ops.where(ops.eq(x, 0), 1, ops.sin(angle) / angle)
+of_floats(function(o, x) return o.log(x + o.sqrt((x - 1) * (x + 1))) end, "arccosh")
+of_floats(function(o, x) return o.log1p(x * 2 / (1 - x)) * 0.5 end, "arctanh")
+of_floats(function(o, x) return x * (pi / 180) end, "deg2rad")
+of_floats(function(o, x) return x * (180 / pi) end, "rad2deg")
+of_floats(function(o, x)
+  local angle = o.where(o.eq(x, 0), 1, x) * pi
+  return o.where(o.eq(x, 0), 1, o.sin(angle) / angle)
 end, "sinc")
 
 ---- the error function and Bessel's ----------------------------------------------------------------
@@ -97,28 +98,37 @@ local CENTRAL = { 2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-0
   0.246640727, 1.50140941 }
 local TAIL = { -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
   2.83297682 }
-of_floats(function(x)
+local function slope(o, at) return o.exp(o.square(at)) * (math.sqrt(pi) / 2) end
+local function central(o, w) return polynomial(o.minimum(w, 5) - 2.5, CENTRAL) end
+local function tail(o, w) return polynomial(o.sqrt(o.maximum(w, 5)) - 3, TAIL) end
+local function step_of_newton(o, value, y) return y - (o.erf(y) - value) * slope(o, y) end
+-- What |value| >= 1 has in place of y, and of how steep it is there.
+local function edges(o, value, y)
+  local size = o.abs(value)
+  return o.where(o.ge(size, 1), o.where(o.eq(size, 1), o.sign(value) * math.huge, 0 / 0), y)
+end
+local function slope_within(o, value, y) return o.where(o.ge(o.abs(value), 1), 0, slope(o, y)) end
+define(function(x)
+  x = floats(x, "erfinv")
   local value = ops.stop_gradient(x)
-  local w = -ops.log((1 - value) * (1 + value))
-  local y = ops.where(ops.lt(w, 5), polynomial(ops.minimum(w, 5) - 2.5, CENTRAL), polynomial(ops.sqrt(ops.maximum(w, 5)) - 3, TAIL)) * value
-  local slope = function(at) return ops.exp(ops.square(at)) * (math.sqrt(pi) / 2) end
+  local w = formulas.apply(function(o, v) return -o.log((1 - v) * (1 + v)) end, value)
+  local y = ops.where(ops.lt(w, 5), formulas.apply(central, w), formulas.apply(tail, w)) * value
   if x.dtype == "float64" then
-    for _ = 1, 2 do y = y - (ops.erf(y) - value) * slope(y) end
+    for _ = 1, 2 do y = formulas.apply(step_of_newton, value, y) end
   end
-  local edge = ops.ge(ops.abs(value), 1)
-  y = ops.where(edge, ops.where(ops.eq(ops.abs(value), 1), ops.sign(value) * math.huge, 0 / 0), y)
-  return y + (x - value) * ops.where(edge, 0, slope(y))
+  y = formulas.apply(edges, value, y)
+  return y + (x - value) * formulas.apply(slope_within, value, y)
 end, "erfinv")
 
 -- The modified Bessel function of the first kind, order 0: M. Abramowitz and I. Stegun, 9.8.1 and 9.8.2, errors below 2e-7.
-of_floats(function(x)
-  local size = ops.abs(x)
-  local t = ops.square(ops.minimum(size, 3.75) / 3.75)
+of_floats(function(o, x)
+  local size = o.abs(x)
+  local t = o.square(o.minimum(size, 3.75) / 3.75)
   local near = polynomial(t, { 0.0045813, 0.0360768, 0.2659732, 1.2067492, 3.0899424, 3.5156229, 1 })
-  local large = ops.maximum(size, 3.75)
+  local large = o.maximum(size, 3.75)
   local far = polynomial(3.75 / large, { 0.00392377, -0.01647633, 0.02635537, -0.02057706, 0.00916281, -0.00157565, 0.00225319, 0.01328592,
-    0.39894228 }) * ops.exp(large) * ops.rsqrt(large)
-  return ops.where(ops.lt(size, 3.75), near, far)
+    0.39894228 }) * o.exp(large) * o.rsqrt(large)
+  return o.where(o.lt(size, 3.75), near, far)
 end, "i0")
 
 ---- division and rounding --------------------------------------------------------------------------
@@ -127,12 +137,15 @@ define(function(a, b) return ops.div(a, b) end, "true_divide")
 -- The remainder of the quotient without its fraction: it has the sign of a.
 define(function(a, b)
   a, b = ops.operands(a, b, "flow.fmod")
-  local rest = ops.mod(ops.abs(a), ops.abs(b))
-  return ops.where(ops.lt(a, 0), -rest, rest)
+  return formulas.apply(function(o, x, y)
+    local rest = o.mod(o.abs(x), o.abs(y))
+    return o.where(o.lt(x, 0), -rest, rest)
+  end, a, b)
 end, "fmod")
 define(function(x)
   x = operand(x, "trunc")
-  return tools.is_float(x) and ops.sign(x) * ops.floor(ops.abs(x)) or x
+  if not tools.is_float(x) then return x end
+  return formulas.apply(function(o, y) return o.sign(y) * o.floor(o.abs(y)) end, x)
 end, "trunc", "fix")
 define(function(x) return ops.abs(floats(x, "fabs")) end, "fabs")
 
@@ -141,13 +154,12 @@ for name, of in pairs { fmax = "maximum", fmin = "minimum" } do
   define(function(a, b)
     a, b = ops.operands(a, b, "flow." .. name)
     if not tools.is_float(a) and not tools.is_float(b) then return ops[of](a, b) end      -- whole numbers are never NaN
-    return ops.where(ops.isnan(a), b, ops.where(ops.isnan(b), a, ops[of](a, b)))
+    return formulas.apply(function(o, x, y) return o.where(o.isnan(x), y, o.where(o.isnan(y), x, o[of](x, y))) end, a, b)
   end, name)
 end
 
-define(function(a, b)
-  a, b = pair(a, b, "heaviside")
-  return ops.where(ops.eq(a, 0), b, ops.where(ops.isnan(a), a, ops.cast(ops.gt(a, 0), a.dtype)))
+of_pairs(function(o, a, b)
+  return o.where(o.eq(a, 0), b, o.where(o.isnan(a), a, o.cast(o.gt(a, 0), a.dtype)))
 end, "heaviside")
 
 ---- tests ------------------------------------------------------------------------------------------
@@ -155,7 +167,7 @@ end, "heaviside")
 define(function(x)
   x = operand(x, "isinf")
   if not tools.is_float(x) then return ops.zeros_like(x, { dtype = "bool" }) end
-  return ops.eq(ops.abs(x), math.huge)
+  return formulas.apply(function(o, y) return o.eq(o.abs(y), math.huge) end, x)
 end, "isinf")
 define(function(x) return ops.eq(floats(x, "isposinf"), math.huge) end, "isposinf")
 define(function(x) return ops.eq(floats(x, "isneginf"), -math.huge) end, "isneginf")
@@ -164,7 +176,7 @@ define(function(x) return ops.full_like(operand(x, "isreal"), true, { dtype = "b
 define(function(x)
   x = operand(x, "signbit")
   if not tools.is_float(x) then return ops.lt(tools.numbers(x, "signbit"), 0) end
-  return ops.lt(ops.where(ops.eq(x, 0), ops.reciprocal(x), x), 0)
+  return formulas.apply(function(o, y) return o.lt(o.where(o.eq(y, 0), o.reciprocal(y), y), 0) end, x)
 end, "signbit")
 define(function(a, b)
   local function is_set(x) return ops.ne(x, 0) end
@@ -176,8 +188,10 @@ takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = fa
 define(function(a, b, options)
   options = options or {}
   a, b = pair(a, b, "isclose")
-  local near = ops.le(ops.abs(a - b), (options.atol or 1e-8) + ops.abs(b) * (options.rtol or 1e-5))
-  near = ops.logical_or(ops.logical_and(near, ops.isfinite(b)), ops.eq(a, b))
+  local near = formulas.apply(function(o, x, y)
+    local within = o.le(o.abs(x - y), (options.atol or 1e-8) + o.abs(y) * (options.rtol or 1e-5))
+    return o.logical_or(o.logical_and(within, o.isfinite(y)), o.eq(x, y))
+  end, a, b)
   return options.equal_nan and ops.logical_or(near, ops.logical_and(ops.isnan(a), ops.isnan(b))) or near
 end, "isclose")
 takes "a, b, { rtol: number = 1e-5, atol: number = 1e-8, equal_nan: boolean = false; }"
@@ -189,9 +203,14 @@ takes "x, nan = 0, posinf?, neginf?"
 define(function(x, nan, posinf, neginf)
   x = operand(x, "nan_to_num")
   if not tools.is_float(x) then return x end
-  x = ops.where(ops.isnan(x), nan or 0, x)
-  x = ops.where(ops.eq(x, math.huge), posinf or LARGEST[x.dtype], x)
-  return ops.where(ops.eq(x, -math.huge), neginf or -LARGEST[x.dtype], x)
+  nan, posinf, neginf = nan or 0, posinf or LARGEST[x.dtype], neginf or -LARGEST[x.dtype]
+  local function replaced(o, y)
+    y = o.where(o.isnan(y), nan, y)
+    y = o.where(o.eq(y, math.huge), posinf, y)
+    return o.where(o.eq(y, -math.huge), neginf, y)
+  end
+  local numbers = type(nan) == "number" and type(posinf) == "number" and type(neginf) == "number"
+  return numbers and formulas.apply(replaced, x) or replaced(ops, x)
 end, "nan_to_num")
 
 ---- complex numbers, of real ones ------------------------------------------------------------------
@@ -200,7 +219,7 @@ for _, name in ipairs { "real", "conj", "conjugate" } do define(function(x) retu
 define(function(x) return ops.zeros_like(operand(x, "imag")) end, "imag")
 define(function(x)
   x = floats(x, "angle")
-  return ops.where(ops.isnan(x), x, ops.where(ops.signbit(x), pi, ops.zeros_like(x)))
+  return formulas.apply(function(o, y) return o.where(o.isnan(y), y, o.where(o.signbit(y), pi, o.full_like(y, 0))) end, x)
 end, "angle")
 
 ---- casts ------------------------------------------------------------------------------------------
@@ -242,7 +261,8 @@ define(function(x, dtype)
 end, "view")
 
 -- The next number of the dtype after a on the way to b, of eager tensors: as an integer a float's bits count its neighbours.
-of_pairs(function(a, b)
+define(function(a, b)
+  a, b = pair(a, b, "nextafter")
   local integer = ({ float32 = "int32", float64 = "int64" })[a.dtype]
   if not integer then errors.raise("flow.nextafter: float32 or float64, got %s", a.dtype) end
   a, b = ops.broadcast_to(a, (a + b).shape), ops.broadcast_to(b, (a + b).shape)
