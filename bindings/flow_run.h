@@ -103,6 +103,12 @@ FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *ins
 FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                             const flow_tensor *order, double first, double rows);
 
+/* Runs `rows` rows of the inputs, from row `first` on, in batches of `size`, the last one with the rest, and writes what comes out for them
+ * into the same rows of `outputs`: a tensor for each of the plan's outputs, contiguous and where the plan runs. A batch's first sample is
+ * that of flow_instance_scalars plus its first row. After a failure some rows may have been written. For plans all of whose outputs have
+ * rows, and of one process. */
+FLOW_API flow_status flow_instance_predict_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                                double first, double rows, double size, flow_tensor *const *outputs);
 /* Runs `rows` rows in batches of `size`, the last one with the rest: one after the other as flow_instance_run_rows would, with the scalars'
  * step increased by 1 each time. If inputs and order are on a GPU, several batches are launched at once. *done: batches that ran; fewer
  * also if a worker asked to stop. */

@@ -11,6 +11,7 @@
 #include "layers/express.h"
 #include "layers/regularizers.h"
 #include "models/wrappers.h"
+#include "run/instance.h"
 
 /* Rows of one run of a prediction: as Keras' predict has it, and the largest capacity that runners of predictions are made for. */
 enum { BATCH = 32 };
@@ -247,59 +248,20 @@ static flow_status check_inputs(const char *function, const flow_model *model, f
   return FLOW_OK;
 }
 
-/* Rows first .. first + rows - 1 as a view: no copy, one reference to the same storage. */
-static flow_status view_rows(flow_tensor *tensor, int64_t first, int64_t rows, flow_tensor **out)
-{
-  int64_t shape[FLOW_MAX_RANK];
-  memcpy(shape, tensor->shape, sizeof shape);
-  shape[0] = rows;
-  return flow_tensor_view(tensor, tensor->rank, shape, tensor->strides, first * tensor->strides[0], out);
-}
-
-/* Copies the outputs of one batch into the rows of the results, which the first batch makes. On failure results that
- * exist stay for the caller, who releases them. */
-static flow_status collect(flow_tensor *const *batch, int count, int64_t first, int64_t total, flow_tensor **results)
-{
-  for (int i = 0; i < count; i++) {
-    flow_tensor *rows = NULL;
-    if (!results[i]) {
-      int64_t shape[FLOW_MAX_RANK];
-      memcpy(shape, batch[i]->shape, sizeof shape);
-      shape[0] = total;
-      FLOW_TRY(flow_tensor_new(batch[i]->dtype, batch[i]->rank, shape, &results[i]));
-    }
-    FLOW_TRY(view_rows(results[i], first, batch[i]->shape[0], &rows));
-    flow_status status = flow_tensor_copy(rows, batch[i]);
-    flow_tensor_release(rows);
-    if (status != FLOW_OK) return status;
-  }
-  return FLOW_OK;
-}
-
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
 /* The number of the first prediction as a step: below those of training, as in lua/flow/train/steps.lua. */
 static const double UNTRAINED = -0x1p52;
 
-/* One batch of the call `number`, by an instance that no other call uses; rows count from `first`, so that random layers draw the same
- * numbers however a call is cut into batches, and other ones in each call. */
+/* All rows of the call `number`, by an instance that no other call uses; rows count from 0 on, so that random layers draw the same numbers
+ * however a call is cut into batches, and other ones in each call. After a failure the caller releases the outputs that there are. */
 static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
-                                int64_t number, int64_t first, int64_t rows, int64_t total, flow_tensor **results)
+                                int64_t number, int64_t rows, flow_tensor **outputs)
 {
-  flow_tensor *views[FLOW_MODEL_MOST_TENSORS] = { NULL }, *batch[FLOW_MODEL_MOST_TENSORS] = { NULL };
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = view_rows(inputs[i], first, rows, &views[i]);
-  flow_instance_scalars(instance, model->seed, UNTRAINED + (double)number, (double)first);
-  if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
-  if (status == FLOW_OK && rows == total) {
-    memcpy(results, batch, sizeof *results * (size_t)model->output_count);
-    memset(batch, 0, sizeof batch);
-  } else if (status == FLOW_OK) {
-    status = collect(batch, model->output_count, first, total, results);
-  }
-  flow_tensors_release(views, model->input_count);
-  flow_tensors_release(batch, model->output_count);
-  return status;
+  flow_instance_scalars(instance, model->seed, UNTRAINED + (double)number, 0);
+  if (rows <= BATCH) return flow_instance_run(context, instance, inputs, model->input_count, outputs);
+  FLOW_TRY(flow_instance_new_outputs(instance, rows, outputs));
+  return flow_instance_predict_rows(context, instance, inputs, model->input_count, 0, (double)rows, BATCH, outputs);
 }
 
 /* With a runner of the session's (own) or the model's, between enter and leave. *writes: whether the caller entered as a writer; set where
@@ -312,11 +274,7 @@ static flow_status predict(flow_context *context, flow_model *model, flow_runner
                             rows < BATCH ? rows : BATCH, &runner));
   int again = runner->writes && !*writes;
   int64_t number = again ? 0 : atomic_fetch_add(&model->predictions, 1);
-  flow_status status = FLOW_OK;
-  for (int64_t first = 0; first < rows && !again && status == FLOW_OK; first += BATCH) {
-    int64_t size = rows - first < BATCH ? rows - first : BATCH;
-    status = predict_rows(context, model, runner->instance, inputs, number, first, size, rows, outputs);
-  }
+  flow_status status = again ? FLOW_OK : predict_rows(context, model, runner->instance, inputs, number, rows, outputs);
   flow_runner_give(model->sharing, own, runner);
   *writes = again;
   return status;

@@ -164,4 +164,8 @@ void        flow_divide_rows(flow_stage *stage, int64_t rows);
 /* Kernels, slots and chunks for a run of this many rows, at most the capacity; those of the bodies of loops, too. */
 flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows);
 
+/* run.c. Makes a tensor for each of the plan's outputs, for `rows` rows, where the plan runs; outputs: [output_count] of NULL, as they are
+ * again after a failure. The caller releases them. */
+flow_status flow_instance_new_outputs(const flow_instance *instance, int64_t rows, flow_tensor **outputs);
+
 #endif

@@ -6,9 +6,9 @@
  * memory are copied; the run is left. What can fail for reasons of one worker alone (arguments, memory) comes before the workers meet or,
  * on devices, tells the others that this one gives up (flow_device_run_give_up).
  *
- * Three calls differ in what rows they take: flow_instance_run takes all rows of its inputs and gives outputs; flow_instance_run_rows
- * and flow_instance_run_batches take some rows of larger tensors, by an order if there is one; flow_instance_run_each takes inputs for
- * each replica. */
+ * Calls differ in what rows they take: flow_instance_run takes all rows of its inputs and gives outputs; flow_instance_run_rows and
+ * flow_instance_run_batches take some rows of larger tensors, by an order if there is one; flow_instance_predict_rows does so, too, and
+ * puts outputs into larger tensors; flow_instance_run_each takes inputs for each replica. */
 #include <string.h>
 
 #include "base/float_state.h"
@@ -117,8 +117,7 @@ static void drop_outputs(flow_tensor **outputs, int count)
   }
 }
 
-/* Makes the outputs for this many rows. */
-static flow_status new_outputs(const flow_instance *instance, int64_t rows, flow_tensor **outputs)
+flow_status flow_instance_new_outputs(const flow_instance *instance, int64_t rows, flow_tensor **outputs)
 {
   int made = 0;
   flow_status status = FLOW_OK;
@@ -158,7 +157,7 @@ static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_
   FLOW_TRY(take_run(context, &set->run));
   flow_status status = bring_variables(set);
   if (status == FLOW_OK) status = flow_execute_prepare(set, local < part ? local : part);
-  if (status == FLOW_OK && outputs) status = new_outputs(lead, local, outputs);
+  if (status == FLOW_OK && outputs) status = flow_instance_new_outputs(lead, local, outputs);
   if (status == FLOW_OK && !steps && order && !flow_tensor_place(order)) {
     status = flow_gather_on_host(&set->run, lead->plan->graph, inputs, order, first, rows, &inputs);
     order = NULL;
@@ -222,19 +221,17 @@ static flow_status copy_output(const flow_instance *replica, int index, flow_ten
 
 static flow_status execute(flow_replica_set *set) { return is_over(set) ? FLOW_OK : flow_execute(set); }
 
-/* Output i, of all local replicas if it has rows, else of the lead. */
-static void place_outputs(const flow_replica_set *set, int i, const flow_tensor *output)
+/* Output i, of all local replicas if it has rows, else of the lead. first: the run's first row in the tensor. */
+static void place_outputs(const flow_replica_set *set, int i, const flow_tensor *output, int64_t first)
 {
-  int64_t first = 0;
   for (int r = 0; r < set->count; r++) {
     if (r == 0 || has_rows(output_signature(set->lead, i))) place_output(set->replicas[r], i, output, first);
     first += set->replicas[r]->part.rows;
   }
 }
 
-static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor *output)
+static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor *output, int64_t first)
 {
-  int64_t first = 0;
   for (int r = 0; r < set->count; r++) {
     if (r == 0 || has_rows(output_signature(set->lead, i))) FLOW_TRY(copy_output(set->replicas[r], i, output, first));
     first += set->replicas[r]->part.rows;
@@ -242,16 +239,24 @@ static flow_status copy_outputs(const flow_replica_set *set, int i, flow_tensor 
   return FLOW_OK;
 }
 
+/* Executes what begin_run has begun and fills the rows of the outputs that begin with `first`. */
+static flow_status execute_into(const flow_instance *lead, flow_tensor *const *outputs, int64_t first)
+{
+  int count = lead->plan->output_count;
+  for (int i = 0; i < count; i++) place_outputs(lead->set, i, outputs[i], first);
+  flow_status status = flow_execute(lead->set);
+  for (int i = 0; i < count && status == FLOW_OK; i++) status = copy_outputs(lead->set, i, outputs[i], first);
+  for (int r = 0; r < lead->set->count; r++) replace_outputs(lead->set->replicas[r]);
+  return status;
+}
+
 /* Runs and fills the outputs, whose memory begin_run has taken. None are left if it fails, or if the workers agreed that there is nothing
  * to do. */
 static flow_status run_with_outputs(const flow_instance *lead, flow_tensor **outputs)
 {
-  int count = lead->plan->output_count, over = is_over(lead->set);
-  for (int i = 0; i < count && !over; i++) place_outputs(lead->set, i, outputs[i]);
-  flow_status status = over ? FLOW_OK : flow_execute(lead->set);
-  for (int i = 0; i < count && !over && status == FLOW_OK; i++) status = copy_outputs(lead->set, i, outputs[i]);
-  for (int r = 0; r < lead->set->count; r++) replace_outputs(lead->set->replicas[r]);
-  if (over || status != FLOW_OK) drop_outputs(outputs, count);
+  int over = is_over(lead->set);
+  flow_status status = over ? FLOW_OK : execute_into(lead, outputs, 0);
+  if (over || status != FLOW_OK) drop_outputs(outputs, lead->plan->output_count);
   return status;
 }
 
@@ -367,6 +372,51 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
   return FLOW_OK;
 }
 
+/* Outputs into which runs put rows up to `end`: where the plan runs, contiguous, of the sizes that its outputs have but for the rows. */
+static flow_status check_larger_outputs(const flow_instance *instance, flow_tensor *const *outputs, int64_t end)
+{
+  for (int i = 0; i < instance->plan->output_count; i++) {
+    const flow_signature *s = output_signature(instance, i);
+    const flow_tensor *output = outputs[i];
+    FLOW_TRY(flow_check_concrete("output of a plan", output));
+    int fits = has_rows(s) && output->dtype == s->dtype && output->rank == s->rank && output->shape[0] / -s->dims[0] >= end;
+    for (int d = 1; d < s->rank && fits; d++) fits = output->shape[d] == s->dims[d];
+    if (!fits)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "output %d is %s %s and cannot take %lld rows of %s %s", i + 1,
+                       flow_dtype_name(output->dtype), flow_shape_text(output->rank, output->shape), (long long)end,
+                       flow_dtype_name(s->dtype), flow_shape_text(s->rank, s->dims));
+    if (flow_tensor_place(output) != instance->plan->graph->place || !flow_tensor_is_contiguous(output))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "output %d has gaps, or is not where the plan runs", i + 1);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_predict_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first,
+                                       double rows, double size, flow_tensor *const *outputs)
+{
+  FLOW_DEFAULT_FLOATS;
+  FLOW_NEED(context, instance, outputs);
+  if (count > 0) FLOW_NEED(inputs);
+  const flow_scalars before = instance->run->given;
+  if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
+  FLOW_TRY(check_rows(instance, inputs, count, first, size));
+  if (instance->set->exchange)
+    return flow_fail(FLOW_UNSUPPORTED, "each worker has rows of its own, so that no worker has the outputs of all of them");
+  int64_t begin = (int64_t)first, end = begin + (int64_t)rows;
+  FLOW_TRY(check_larger_outputs(instance, outputs, end));
+  flow_status status = FLOW_OK;
+  for (int64_t at = begin, some; at < end && status == FLOW_OK; at += some) {
+    some = end - at < (int64_t)size ? end - at : (int64_t)size;
+    instance->run->given.first_sample = before.first_sample + at;
+    FLOW_TRY_GOTO(begin_run(context, instance->set, inputs, count, NULL, at, some, 0, NULL), done);
+    status = execute_into(instance, outputs, at);
+    leave_run(instance->set, status);
+  }
+done:
+  instance->run->given = before;
+  return status;
+}
+
 /* ---- inputs of each replica ------------------------------------------------------------------------------------------------------ */
 
 /* rows[r]: of replica r; a plan without rows counts as one row for each. */
@@ -391,7 +441,8 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
   FLOW_TRY(take_run(context, &set->run));
   flow_status status = bring_variables(set);
   if (status == FLOW_OK) status = flow_execute_prepare(set, rows[0]);
-  for (int r = 0; r < replicas && status == FLOW_OK; r++) status = new_outputs(set->lead, rows[r], outputs + (size_t)r * (size_t)each);
+  for (int r = 0; r < replicas && status == FLOW_OK; r++)
+    status = flow_instance_new_outputs(set->lead, rows[r], outputs + (size_t)r * (size_t)each);
   if (status == FLOW_OK) status = flow_replica_set_divide_each(set, rows);
   for (int r = 0; r < replicas && status == FLOW_OK; r++)
     status = bind_replica(set->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);

@@ -466,6 +466,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
     call->shard = &shard;
   }
   if (member == 0) look_for_interrupt(instance->run, &instance->plan->segments[s]);
+  call->members = members;
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare && !(entry->fixed && instance->derived.current)) {   /* a MAP kernel over a batch of fixed size */
     if (flow_ticket_take(&instance->part.progress[s].prepare_ticket) == 0 && !flow_failure_is_set(&instance->run->verdict)) {

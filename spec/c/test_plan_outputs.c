@@ -50,8 +50,59 @@ static void outputs_stay(void **state)
   }
 }
 
+/* Rows that are predicted batch by batch are those of one run, whether they lie on a cache line or not, and rows around them stay. */
+static void rows_go_where_they_belong(void **state)
+{
+  (void)state;
+  enum { ROWS = 43, WIDTHS = 2 };
+  static const int64_t widths[WIDTHS] = { 32, 5 };
+  for (int replicas = 1; replicas <= 3; replicas++)
+    for (int w = 0; w < WIDTHS; w++)
+      for (int64_t size = 1; size <= ROWS; size += 7) {
+        flow_context_set_replicas(context, replicas);
+        OK(flow_trace_begin(context));
+        flow_context_set_replicas(context, 1);
+        flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, widths[w])), *y = OP1(exp, x);
+        flow_instance *instance = instance_of(PLAN(y, x, OP1(neg, y)), ROWS);
+        if (replicas > 1) OK(flow_instance_set_replicas(instance, replicas, NULL, NULL));
+        flow_tensor *given = noise(2, SHAPE(ROWS, widths[w]), (unsigned)size), *all[3], *outputs[3];
+        run(instance, &given, 1, all);
+        for (int i = 0; i < 3; i++) outputs[i] = noise(2, SHAPE(ROWS + 2, widths[w]), 99);
+        const int64_t first = size % 5, rows = ROWS - 2 * first;
+        OK(flow_instance_predict_rows(context, instance, &given, 1, (double)first, (double)rows, (double)size, outputs));
+        for (int i = 0; i < 3; i++) {
+          const size_t row = sizeof(float) * (size_t)widths[w], before = row * (size_t)first, some = row * (size_t)rows;
+          const char *untouched = noise(2, SHAPE(ROWS + 2, widths[w]), 99)->data;
+          assert_memory_equal(outputs[i]->data, untouched, before);
+          assert_memory_equal(outputs[i]->data + before, all[i]->data + before, some);
+          assert_memory_equal(outputs[i]->data + before + some, untouched + before + some, row * (ROWS + 2) - before - some);
+        }
+      }
+}
+
+static void refuses_outputs_that_cannot_take_the_rows(void **state)
+{
+  (void)state;
+  OK(flow_trace_begin(context));
+  flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, COLUMNS));
+  flow_instance *instance = instance_of(PLAN(OP1(neg, x)), MOST);
+  flow_tensor *given = noise(2, SHAPE(MOST, COLUMNS), 1), *few = noise(2, SHAPE(MOST - 1, COLUMNS), 2);
+  flow_tensor *wide = noise(2, SHAPE(MOST, COLUMNS + 1), 3), *right = noise(2, SHAPE(MOST, COLUMNS), 4);
+  OK(flow_instance_predict_rows(context, instance, &given, 1, MOST, 0, 8, &right));
+  expect_same_bits(right, noise(2, SHAPE(MOST, COLUMNS), 4));
+  FAILS(flow_instance_predict_rows(context, instance, &given, 1, 0, MOST, 8, &few), FLOW_INVALID_ARGUMENT, "cannot take 50 rows");
+  FAILS(flow_instance_predict_rows(context, instance, &given, 1, 0, MOST, 8, &wide), FLOW_INVALID_ARGUMENT, "cannot take 50 rows");
+  FAILS(flow_instance_predict_rows(context, instance, &given, 1, 0, MOST, 0, &right), FLOW_INVALID_ARGUMENT, "50 rows in batches of 0");
+  FAILS(flow_instance_predict_rows(context, instance, &given, 1, -1, MOST, 8, &right), FLOW_INVALID_ARGUMENT, "the first row is -1");
+  FAILS(flow_instance_predict_rows(context, instance, &few, 1, 0, MOST, 8, &right), FLOW_INVALID_ARGUMENT, "the plan was traced for");
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { GRAPH_TEST(outputs_stay) };
+  const struct CMUnitTest tests[] = {
+    GRAPH_TEST(outputs_stay),
+    GRAPH_TEST(rows_go_where_they_belong),
+    GRAPH_TEST(refuses_outputs_that_cannot_take_the_rows),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

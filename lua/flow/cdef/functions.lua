@@ -109,6 +109,7 @@ return [[
 ;flow_instance_run_each=int flow_instance_run_each(flow_context *,flow_instance *,flow_tensor *const *,int,flow_tensor **)
 ;flow_instance_run=int flow_instance_run(flow_context *,flow_instance *,flow_tensor *const *,int,flow_tensor **)
 ;flow_instance_run_rows=int flow_instance_run_rows(flow_context *,flow_instance *,flow_tensor *const *,int,const flow_tensor *,double,double)
+;flow_instance_predict_rows=int flow_instance_predict_rows(flow_context *,flow_instance *,flow_tensor *const *,int,double,double,double,flow_tensor *const *)
 ;flow_instance_run_batches=int flow_instance_run_batches(flow_context *,flow_instance *,flow_tensor *const *,int,const flow_tensor *,double,double,double,double *)
 ;flow_profile_begin=int flow_profile_begin(flow_context *);flow_profile_end=void flow_profile_end(flow_context *)
 ;flow_profile_count=int flow_profile_count(const flow_context *)

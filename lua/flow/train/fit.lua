@@ -406,7 +406,8 @@ local function watch_predict(model, list, bar, count, made)
 end
 
 -- The outputs for arrays: the rows of each batch are views, and the plan is told the position of the first one, since a prediction that
--- draws random numbers draws them for each row of the data. Returns what predict returns.
+-- draws random numbers draws them for each row of the data. After the first execution the library runs several batches at a time, if it
+-- can. Returns what predict returns.
 local function run_predict(self, data, size, limit, list, bar)
   local arrays, layout = flat(data)
   local pass = { step = false, kind = "predict", arrays = arrays, layout = layout, capacity = math.min(size, data.rows) }
@@ -417,6 +418,11 @@ local function run_predict(self, data, size, limit, list, bar)
   for batch = 0, count - 1 do
     local first = batch * size
     local n = math.min(size, data.rows - first)
+    local rest = { step = pass.step, number = number, arrays = arrays, size = size, batch = batch, count = count, watch = watch }
+    if batch > 0 and batch % executions.size(self) == 0 and made:run_rest(rest) then
+      if not watch then bar:advance(count - batch, data.rows - first) end
+      break
+    end
     local views = {}
     for i, array in ipairs(arrays) do views[i] = view_rows(array, first, n) end
     local step = steps.renew(pass, self)

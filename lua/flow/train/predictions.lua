@@ -13,6 +13,7 @@ local tensor = require "flow.tensor"
 local rows_of = require "flow.tensor.rows"
 local ops = require "flow.tensor.ops"
 local steps = require "flow.train.steps"
+local training = require "flow.train.compile"
 local workers = require "flow.distribute.model_workers"
 local named_data = require "flow.model.named_data"
 
@@ -98,6 +99,40 @@ local function join(parts)
     end
   end
   return #parts == 1 and parts[1] or ops.concat(parts, 1)
+end
+
+-- The tensors of all rows, as pointers, if each output has one to which all batches so far were copied; else nil.
+local function whole_results(self)
+  if not self.total or self.gathers or self.watched or self.model._device >= 0 or self.batches > 0 then return nil end
+  local list = {}
+  for i, pieces in ipairs(self.pieces) do
+    if #pieces > 1 or pieces[1].shape[1] ~= self.total then return nil end
+    list[i] = pieces[1]
+  end
+  return list[1] and native.pointers(list)
+end
+
+-- Runs the batches that are left in a few calls of the library, which puts rows where they belong. Only if all batches before were added,
+-- and results are on the host at their whole size; else returns false. rest: step (of steps.lua), its number, arrays, size of a batch, the
+-- first batch that is left, counted from 0, the count of all, watch (of batch_watch.lua, or nil).
+function Predictions:run_rest(rest)
+  local step, batch, size, watch = rest.step, rest.batch, rest.size, rest.watch
+  local results = not step.eager and whole_results(self)
+  if not results then return false end
+  local on_host = {}
+  for i, array in ipairs(rest.arrays) do on_host[i] = tensor.on_host(array) end
+  local inputs, input_count = native.pointers(on_host)
+  C.flow_instance_scalars(step.instance, training.seed(self.model), rest.number, 0)
+  while batch < rest.count do
+    local first, stop = batch * size, math.min(watch and batch + watch.every() or rest.count, rest.count)
+    local rows = math.min(stop * size, self.total) - first
+    native.check(C.flow_instance_predict_rows(native.context, step.instance, inputs, input_count, first, rows, size, results))
+    self.rows = self.rows + rows
+    if watch then watch.after(stop - 1, rows) end
+    batch = stop
+  end
+  self.taken = self.rows
+  return true
 end
 
 -- Copies waiting outputs to the host and returns them, by output.
