@@ -60,6 +60,8 @@ typedef struct flow_call {
   /* Products may round the float32 numbers that they multiply to bfloat16; not with `exact`. Optimizers: bit i is for the i-th product. */
   int                    bfloat16;
   int                    kept;            /* what prepare() makes stays from run to run: cost() leaves it out */
+  /* WHOLE: among how many members parts are shared out, to each some that follow one another; up to 1: not known. No bit depends on it. */
+  int members;
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;

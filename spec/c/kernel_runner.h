@@ -88,13 +88,15 @@ static inline flow_call call_of(int op, const flow_attributes *attributes, flow_
                       .output_count = output_count };
 }
 
-/* How the parts of a phase are handed out. */
+/* How the parts of a phase are handed out. Each way names another number of members, which no result may depend on. */
 typedef enum grouping { ALL_AT_ONCE, ONE_BY_ONE, BACKWARDS, GROUPINGS } grouping;
 
 /* Runs a call through one kernel as the engine would; the scratch block starts with garbage. Returns its status. */
 static inline flow_status run_kernel(const flow_kernel *kernel, flow_call *call, grouping how)
 {
+  static const int members[GROUPINGS] = { 1, 2, 5 };
   flow_status status = FLOW_OK;
+  call->members = members[how];
   size_t shared_bytes = kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
   size_t scratch_bytes = kernel->scratch_bytes ? kernel->scratch_bytes(call) : 0;
   void *shared = aligned_alloc(64, (shared_bytes + 127) / 64 * 64), *scratch = aligned_alloc(64, (scratch_bytes + 127) / 64 * 64);

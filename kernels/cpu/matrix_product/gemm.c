@@ -27,7 +27,9 @@ enum {
   MOST_STRIP = REGISTERS / 2, /* vectors of few rows that are summed side by side */
   AHEAD = 4,                  /* rows of B that they ask for before they read them: prefetchers lose a strip at the end of a page */
   SLOW_ROWS = 16,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
-  EXACT_ROWS = 32             /* as which m counts where an exact product is split */
+  EXACT_ROWS = 32,            /* as which m counts where an exact product is split */
+  OWN_ROWS = 2 * TILE_ROWS,   /* a member's own rows, at least: fewer share a copy of B too seldom */
+  OWN_FLOATS = 1 << 20        /* of B that several members read, at most: from their caches */
 };
 
 /* ---- plan ------------------------------------------------------------------------------------------------------- */
@@ -91,11 +93,23 @@ static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
   return splits < 1 ? 1 : splits;
 }
 
+/* Cuts a C that is one block high between its rows, if members share the parts: successive parts then have the same rows, so that in a
+ * chain of layers a member reads the rows that it wrote. What another core wrote comes several times as slowly as what is in the own cache.
+ * Sums are added in the same order, wherever C is cut. */
+static void give_own_rows(plan *p)
+{
+  const gemm *g = &p->g;
+  int64_t blocks = gemm_min(g->members, g->m / OWN_ROWS);
+  if (blocks < 2 || p->row_blocks > 1 || p->splits > 1 || p->transposed || g->n * g->k > OWN_FLOATS) return;
+  p->rows = gemm_even_block(g->m, gemm_blocks_of(g->m, blocks), TILE_ROWS);
+  p->row_blocks = gemm_blocks_of(g->m, p->rows);
+}
+
 /* The size of a part's block, and how often k is split. Blocks are halved, columns before rows while both are large, until there are as
  * many as the product is worth; if the smallest are still too few, k is split, and a second phase adds the partial sums. An exact
  * product takes its splits from n and k only, as if it had EXACT_ROWS rows: a row's sums are then added in the same order, whatever the
- * number of rows in the batch. The plan depends on sizes only, never on the size of the team, so that a result has the same bits on
- * every number of threads. */
+ * number of rows in the batch. Blocks and splits depend on sizes only, never on the size of the team, so that a result has the same bits
+ * on every number of threads. */
 static plan make_plan(const gemm *original)
 {
   plan p = transpose_column(original);
@@ -120,6 +134,7 @@ static plan make_plan(const gemm *original)
   p.depth = gemm_blocks_of(g->k, p.splits);
   if (p.rounded) p.depth += p.depth % 2;       /* ranges of whole pairs */
   if (g->k > 0) p.splits = gemm_blocks_of(g->k, p.depth);
+  give_own_rows(&p);
   return p;
 }
 

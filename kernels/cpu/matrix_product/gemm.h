@@ -1,7 +1,8 @@
 /* gemm.h: float32 matrix product C = act(op(A) op(B) + bias), split into independent parts.
  *
- * The parts, and with them every rounding, depend on m, n, k and the flags only. Phase 0 computes blocks of C. When k is
- * long and C small, phase 0 computes partial sums over ranges of k into `shared`, and phase 1 adds them in order. */
+ * Every rounding depends on m, n, k and the flags only; `members` changes where C is cut, not what is added in which order. Phase 0
+ * computes blocks of C. When k is long and C small, phase 0 computes partial sums over ranges of k into `shared`, and phase 1 adds them in
+ * order. */
 #ifndef FLOW_CPU_MATRIX_PRODUCT_GEMM_H
 #define FLOW_CPU_MATRIX_PRODUCT_GEMM_H
 
@@ -24,6 +25,7 @@ typedef struct gemm {
   int          relu;
   int          exact;         /* the bits of a row of C do not depend on m */
   int          bfloat16;      /* A and B may be rounded to bfloat16; not if exact */
+  int members;                /* among whom the parts are shared out, to each some that follow one another; up to 1: not known */
 } gemm;
 
 enum { GEMM_PHASES = 2, GEMM_LINE = 64 };

@@ -27,10 +27,21 @@ static int supports_bfloat16(const flow_call *call) { return is_float32(call) &&
 static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
-    .exact = call->exact, .bfloat16 = is_rounded(call),
-    .m = p->m, .n = p->n, .k = p->k, .transpose_a = p->transpose_a, .transpose_b = p->transpose_b,
-    .lda = p->lda, .ldb = p->ldb, .ldc = p->ldc, .relu = p->relu, .bias = p->bias,
-    .a = (const float *)p->a + a_offset(p, matrix), .b = (const float *)p->b + b_offset(p, matrix),
+    .exact = call->exact,
+    .bfloat16 = is_rounded(call),
+    .members = call->members,
+    .m = p->m,
+    .n = p->n,
+    .k = p->k,
+    .transpose_a = p->transpose_a,
+    .transpose_b = p->transpose_b,
+    .lda = p->lda,
+    .ldb = p->ldb,
+    .ldc = p->ldc,
+    .relu = p->relu,
+    .bias = p->bias,
+    .a = (const float *)p->a + a_offset(p, matrix),
+    .b = (const float *)p->b + b_offset(p, matrix),
     .c = (float *)p->c + c_offset(p, matrix)
   };
 }
