@@ -1,6 +1,6 @@
-/* gradients.h: the gradient rules that ops.def names. They are in ops/rules, beside the shape rules; that of loops, which traces, is in
- * core/autodiff. A rule writes one step of reverse differentiation as calls of ops (expression.h), so that it holds in eager mode and in a
- * trace, and can be differentiated again. It does not know which of these it runs in. */
+/* gradients.h: the gradient rules that ops.def names. They are in ops/rules, beside the shape rules; those of loops and the second ones of
+ * recurrent cells, which trace, are in core/autodiff. A rule writes one step of reverse differentiation as calls of ops (expression.h), so
+ * that it holds in eager mode and in a trace, and can be differentiated again. It does not know which of these it runs in. */
 #ifndef FLOW_OPS_GRADIENTS_H
 #define FLOW_OPS_GRADIENTS_H
 
@@ -28,5 +28,8 @@ typedef flow_status flow_gradient_function(flow_gradient_step *step);
 #define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) flow_gradient_function flow_gradient_##gradient;
 #include "ops/ops.def"
 #undef FLOW_OP
+
+/* The rules of lstm and gru where nothing comes back for their histories; core/autodiff/gradient_recurrent.c has the rest. */
+flow_gradient_function flow_gradient_lstm_by_op, flow_gradient_gru_by_op;
 
 #endif

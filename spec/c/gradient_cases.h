@@ -8,14 +8,11 @@
 
 enum { MOST_INPUTS = 5 };
 
-typedef enum second { SMOOTH, UNSUPPORTED } second;
-
 typedef struct gradient_case {
   int             op, count;
   flow_signature  inputs[MOST_INPUTS];
   flow_attributes attributes;
-  double          low, high;      /* of float values; 0, 0: -1 to 1 */
-  second          second;
+  double low, high;               /* of float values; 0, 0: -1 to 1 */
   int             rows;           /* mask: inputs whose axis 0 is the batch; 0: not traced */
   int             row_dims;       /* attributes.shape or slice.dims have the batch first, too */
 } gradient_case;
@@ -172,29 +169,18 @@ static const gradient_case cases[] = {
   { FLOW_OP_softmax_gradient, 2, { D(3, 4), D(3, 4) }, { .axis = { -1 } }, .rows = 3 },
   { FLOW_OP_sparse_cross_entropy, 2, { D(3, 4), I32(3) }, .rows = 3 },
   { FLOW_OP_sparse_cross_entropy_gradient, 3, { D(3), D(3, 4), I64(3) }, .rows = 7 },
-  { FLOW_OP_simple_rnn, 3, { D(3, 4, 2), D(2, 2), D(3, 2) }, .second = UNSUPPORTED, .rows = 5 },
-  { FLOW_OP_simple_rnn,
-    4,
-    { D(3, 4, 2), D(2, 2), D(3, 2), B(3, 4) },
-    { .recurrent = { .reverse = 1 } },
-    .second = UNSUPPORTED,
-    .rows = 13 },
-  { FLOW_OP_lstm, 4, { D(3, 4, 8), D(2, 8), D(3, 2), D(3, 2) }, { .recurrent = { .history = 1 } }, .second = UNSUPPORTED, .rows = 13 },
-  { FLOW_OP_lstm,
-    5,
-    { D(3, 4, 8), D(2, 8), D(3, 2), D(3, 2), B(3, 4) },
-    { .recurrent = { .reverse = 1 } },
-    .second = UNSUPPORTED,
-    .rows = 29 },
-  { FLOW_OP_gru, 4, { D(3, 4, 6), D(2, 6), D(3, 2), D(6) }, { .recurrent = { .reset_after = 1 } }, .second = UNSUPPORTED, .rows = 5 },
+  { FLOW_OP_simple_rnn, 3, { D(3, 4, 2), D(2, 2), D(3, 2) }, .rows = 5 },
+  { FLOW_OP_simple_rnn, 4, { D(3, 4, 2), D(2, 2), D(3, 2), B(3, 4) }, { .recurrent = { .reverse = 1 } }, .rows = 13 },
+  { FLOW_OP_lstm, 4, { D(3, 4, 8), D(2, 8), D(3, 2), D(3, 2) }, { .recurrent = { .history = 1 } }, .rows = 13 },
+  { FLOW_OP_lstm, 5, { D(3, 4, 8), D(2, 8), D(3, 2), D(3, 2), B(3, 4) }, { .recurrent = { .reverse = 1 } }, .rows = 29 },
+  { FLOW_OP_gru, 4, { D(3, 4, 6), D(2, 6), D(3, 2), D(6) }, { .recurrent = { .reset_after = 1 } }, .rows = 5 },
   { FLOW_OP_gru,
     5,
     { D(3, 4, 6), D(2, 6), D(3, 2), D(6), B(3, 4) },
     { .recurrent = { .reset_after = 1, .history = 1, .reverse = 1 } },
-    .second = UNSUPPORTED,
     .rows = 21 },
-  { FLOW_OP_gru, 5, { D(3, 4, 6), D(2, 6), D(3, 2), D(6), B(3, 4) }, { .recurrent = { .history = 1 } }, .second = UNSUPPORTED, .rows = 21 },
-  { FLOW_OP_gru, 4, { D(3, 1, 6), D(2, 6), D(3, 2), D(6) }, { .recurrent = { .reverse = 1 } }, .second = UNSUPPORTED, .rows = 5 },
+  { FLOW_OP_gru, 5, { D(3, 4, 6), D(2, 6), D(3, 2), D(6), B(3, 4) }, { .recurrent = { .history = 1 } }, .rows = 21 },
+  { FLOW_OP_gru, 4, { D(3, 1, 6), D(2, 6), D(3, 2), D(6) }, { .recurrent = { .reverse = 1 } }, .rows = 5 },
 
   { FLOW_OP_cumsum, 1, { D(3, 4) }, { .along = { .axis = -1 } }, .rows = 1 },
   { FLOW_OP_cumsum, 1, { D(3, 4, 2) }, { .along = { .axis = 1, .reverse = 1, .exclusive = 1 } }, .rows = 1 },

@@ -229,15 +229,9 @@ static void second_derivatives(void **state)
     }
     flow_tensor *slope = slope_of(c, context, inputs);
     OK(flow_tape_end(context, tape));
-    flow_status status = flow_tape_gradient(context, tape, slope, inputs, NULL, c->count, gradients);
-    if (c->second == UNSUPPORTED) {
-      assert_int_equal(status, FLOW_UNSUPPORTED);
-      assert_non_null(strstr(flow_last_error(), "second derivatives"));
-    } else {
-      OK(status);
-      compare_with_differences(c, context, slope_of, inputs, gradients, "the second derivative");
-      release(gradients, c->count);
-    }
+    OK(flow_tape_gradient(context, tape, slope, inputs, NULL, c->count, gradients));
+    compare_with_differences(c, context, slope_of, inputs, gradients, "the second derivative");
+    release(gradients, c->count);
     flow_tensor_release(slope);
     flow_tape_release(tape);
     release(inputs, c->count);

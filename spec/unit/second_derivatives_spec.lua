@@ -57,4 +57,45 @@ describe("second derivatives", function()
     compare(flow.Sequential { layers.Input { 6, 5, 2 }, layers.Conv2D(3, 2), layers.BatchNormalization { scale = false },
       layers.Activation "tanh", layers.Flatten(), layers.Dense(1) }, flow.random.normal({ 3, 6, 5, 2 }, { seed = 3 }))
   end)
+
+  it("go through LSTM, GRU and SimpleRNN over all steps, with a mask, backwards, in both directions and with states given", function()
+    local x = flow.random.normal({ 2, 5, 3 }, { seed = 4 })
+    local options = { { return_sequences = true }, { go_backwards = true }, {} }
+    for _, name in ipairs { "LSTM", "GRU", "SimpleRNN" } do
+      for i, option in ipairs(options) do
+        if name == "GRU" then option.reset_after = i == 2 end
+        compare(flow.Sequential { layers.Input { 5, 3 }, layers[name](4, option), layers.Flatten(), layers.Dense(1) }, x)
+        option.reset_after = nil
+      end
+      compare(flow.Sequential { layers.Input { 5, 3 }, layers.Bidirectional(layers[name](3)), layers.Dense(1) }, x)
+    end
+    local masked = x * flow.tensor { { { 1 }, { 1 }, { 1 }, { 0 }, { 0 } }, { { 1 }, { 1 }, { 1 }, { 1 }, { 1 } } }
+    for _, name in ipairs { "LSTM", "GRU", "SimpleRNN" } do
+      local model = flow.Sequential { layers.Input { 5, 3 }, layers.Masking(), layers[name](4), layers.Dense(1) }
+      compare(model, masked)
+    end
+    local Given = flow.Model:extend "Given"
+    function Given:init() self.lstm, self.dense = layers.LSTM(3), layers.Dense(3) end
+    function Given:call(y)
+      local state = self.dense(y[{ {}, 1 }])
+      return self.lstm(y, { initial_state = { state, state } })
+    end
+    local given = Given()
+    given(x)
+    compare(given, x)
+  end)
+
+  it("go through one op written out in a trace for a batch of any size, and a fit with a penalty learns", function()
+    local critic = flow.Sequential { layers.Input { 6, 2 }, layers.LSTM(4), layers.Dense(1) }
+    local optimizer = flow.optimizers.Adam(0.02)
+    local step = flow.fn(function(x)
+      local loss, gradients = penalty(critic, x)
+      optimizer:apply_gradients(gradients, critic.trainable_variables)
+      return loss
+    end, { input_signature = { flow.TensorSpec({ -1, 6, 2 }, "float32") } })
+    local x = flow.random.normal({ 7, 6, 2 }, { seed = 5 })
+    local first = step(x):item()
+    for _ = 1, 10 do step(x[{ { 1, 4 } }]) step(x[{ { 7, 7 } }]) end
+    assert.truthy(step(x):item() < first)
+  end)
 end)

@@ -261,7 +261,7 @@ flow_status flow_gradient_simple_rnn(flow_gradient_step *step)
 }
 
 /* Inputs x, w, h, c and perhaps a mask; outputs the sequence of h, the last c, the history. The gradient of c may come alone. */
-flow_status flow_gradient_lstm(flow_gradient_step *step)
+flow_status flow_gradient_lstm_by_op(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *gc = step->output_gradients[1], *results[5] = { NULL }, *outputs[3];
   if (g == NULL && gc == NULL) return FLOW_OK;
@@ -280,7 +280,7 @@ flow_status flow_gradient_lstm(flow_gradient_step *step)
 /* Inputs x, w, h, the recurrent bias and perhaps a mask. With reset_after the candidate's part of the recurrent product is multiplied by
  * the reset gate, so that its gradient differs from that of x: the third output. Without, the reset gate is applied to h before the
  * product: the part of the kernel that makes the candidate sees r h, which the history has. */
-flow_status flow_gradient_gru(flow_gradient_step *step)
+flow_status flow_gradient_gru_by_op(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0], *results[5] = { NULL }, *outputs[3];
   if (g == NULL) return FLOW_OK;
