@@ -51,8 +51,9 @@ ALWAYS_INLINE void depthwise_tile(const int taps, const flow_pixels *pixels, con
   FLOW_UNROLL(9)
   for (int t = 0; t < taps; t++) {
     vf part = { 0 };
-    if (lanes >= VL) part = vf_load(dw + t * dw_step);
-    else for (int64_t lane = 0; lane < lanes; lane++) part[lane] = dw[t * dw_step + lane];
+    if (lanes >= VL && !pixels->anew) part = vf_load(dw + t * dw_step);
+    else
+      for (int64_t lane = 0; lane < lanes && !pixels->anew; lane++) part[lane] = dw[t * dw_step + lane];
     sums[t] = part;
   }
   for (int64_t row = 0; row < pixels->rows; row++) {

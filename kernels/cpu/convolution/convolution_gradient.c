@@ -177,9 +177,9 @@ static const float *input_rows(const layout *l, const void *x, int64_t first, in
   return copy;
 }
 
-/* dw += for gradient rows first .. last - 1. g: their first pixel in the canvas; x: the input under the first. */
+/* dw += for gradient rows first .. last - 1, or with anew = for them. g: their first pixel in the canvas; x: the input under the first. */
 static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g,
-                                float *dw)
+                                float *dw, int anew)
 {
   const flow_geometry *s = &l->s;
   flow_pixels pixels = {
@@ -191,6 +191,7 @@ static void add_weight_gradient(const layout *l, const int64_t *positions, int64
   int64_t pass = PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
   for (int64_t row = first; row < last; row += pass) {
     pixels.rows = last - row < pass ? last - row : pass;
+    pixels.anew = anew && row == first;
     for (int64_t group = 0; group < s->groups; group++) {
       for (int64_t block = 0; block < s->group_out; block += BLOCK) {
         int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK, channel = group * s->group_out + block;
@@ -254,9 +255,9 @@ static void input_gradient(const layout *l, const shared_view *shared, int64_t f
   }
 }
 
-/* All three gradients of one image. */
-static void image_gradient(const layout *l, const shared_view *shared, const float *g, const float *y, const uint8_t *index,
-                           const void *x, float *dx, float *dw, float *db, float *canvas, float *x_copy)
+/* All three gradients of one image. *anew: dw begins with it, and no longer does so when some of it has been added. */
+static void image_gradient(const layout *l, const shared_view *shared, const float *g, const float *y, const uint8_t *index, const void *x,
+                           float *dx, float *dw, float *db, float *canvas, float *x_copy, int *anew)
 {
   const flow_geometry *s = &l->s;
   int64_t row_floats = l->width * l->pixel, end = l->groups[0], have = 0;
@@ -273,7 +274,8 @@ static void image_gradient(const layout *l, const shared_view *shared, const flo
         for (int64_t i = row; i < stop; i++) flow_sum_row(db, gradient + (i - row) * row_floats, l->pixel, s->out[1], s->channels_out);
       if (dw) {
         const float *rows = input_rows(l, x, row * s->stride[0], (stop - row - 1) * s->stride[0] + flow_reach(s, 0) + 1, x_copy);
-        add_weight_gradient(l, shared->positions, row, stop, rows, gradient, dw);
+        add_weight_gradient(l, shared->positions, row, stop, rows, gradient, dw, *anew);
+        *anew = 0;
       }
     }
     if (dx) input_gradient(l, shared, first, last, canvas, dx);
@@ -295,13 +297,14 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   const float *g = call->inputs[0].data, *y = call->inputs[3].data;
   const void *x = call->inputs[1].data;
   const uint8_t *index = call->inputs[4].data;
-  if (dw && !call->accumulate) memset(dw, 0, (size_t)(positions_of(s) * s->channels_out) * sizeof(float));
-  if (db && !call->accumulate) memset(db, 0, (size_t)s->channels_out * sizeof(float));
+  int anew = !call->accumulate;
+  if (db && anew) memset(db, 0, (size_t)s->channels_out * sizeof(float));
   memset(canvas, 0, (l.canvas_floats + l.x_floats) * sizeof(float));
   int64_t result = s->result[0] * s->result[1] * s->channels_out, input = s->in[0] * s->in[1] * s->channels_in;
   for (int64_t image = 0; image < s->images; image++)
     image_gradient(&l, &shared, g + image * result, y + image * result, s->pooled ? index + image * result : NULL,
-                   flow_input_at(s, x, image * input), dx ? dx + image * input : NULL, dw, db, canvas, x_copy);
+                   flow_input_at(s, x, image * input), dx ? dx + image * input : NULL, dw, db, canvas, x_copy, &anew);
+  if (dw && anew) memset(dw, 0, (size_t)(positions_of(s) * s->channels_out) * sizeof(float)); /* no pixels */
   return FLOW_OK;
 }
 

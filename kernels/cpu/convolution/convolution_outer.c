@@ -17,13 +17,17 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
   FLOW_UNROLL(24)
   for (int i = 0; i < positions * vectors; i++) {
     const float *from = dw + i / vectors * dw_step + i % vectors * VL;
-    if (i % vectors < vectors - 1 || lanes == VL) sums[i] = vf_load(from);
+    if (pixels->anew) sums[i] = (vf){ 0 };
+    else if (i % vectors < vectors - 1 || lanes == VL) sums[i] = vf_load(from);
     else {
       vf part = { 0 };   /* indexing sums itself by a variable would put all of it into memory */
       for (int lane = 0; lane < lanes; lane++) part[lane] = from[lane];
       sums[i] = part;
     }
   }
+  /* The sums of the next tile lie far apart, where no prefetcher looks for them. */
+  FLOW_UNROLL(24)
+  for (int i = 0; i < positions * vectors; i++) __builtin_prefetch(dw + (positions + i / vectors) * dw_step + i % vectors * VL, 1);
   for (int64_t row = 0; row < pixels->rows; row++) {
     const float *inputs[12];
     FLOW_UNROLL(12)

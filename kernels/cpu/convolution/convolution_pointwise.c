@@ -51,14 +51,19 @@ static int supports(const flow_call *call, const flow_geometry *s)
       && s->out[0] > 0 && s->out[1] > 0;
 }
 
-/* Pixels of a band: those whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. Bands are nearly equal,
- * since a short one at the end would read all weights for a few pixels. */
+/* Pixels of a band where about `wanted` are, at most half as many more. Bands are nearly equal, since a short one at the end would read all
+ * weights for a few pixels. */
+static int64_t even_band(int64_t pixels, int64_t wanted)
+{
+  int64_t bands = (pixels + wanted / 2) / wanted;
+  return bands > 1 ? (pixels + bands - 1) / bands : pixels;
+}
+
+/* Pixels whose inputs take BAND_BYTES, but enough that the weights of a block are worth loading. */
 static int64_t band_of(int64_t pixels, int64_t pixel_floats)
 {
   int64_t wanted = BAND_BYTES / (pixel_floats * (int64_t)sizeof(float));
-  if (wanted < LEAST_PIXELS) wanted = LEAST_PIXELS;
-  int64_t bands = (pixels + wanted / 2) / wanted;
-  return bands > 1 ? (pixels + bands - 1) / bands : pixels;
+  return even_band(pixels, wanted < LEAST_PIXELS ? LEAST_PIXELS : wanted);
 }
 
 /* `pixels` results of the channels [begin, outputs) from `inputs` channels: from[pixel][inputs] weights -> to[pixel][channel]. begin: a
@@ -183,10 +188,14 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 /* Whole vectors of g are read: its pixels are copied apart where the last block of channels is not whole. */
 static int g_copied(const flow_geometry *s) { return s->relu || s->channels_out % VL != 0; }
 
-/* Pixels that dx, dw and db take together. */
-static int64_t band_pixels(const flow_geometry *s)
+/* About how many pixels dx, dw and db take together, and at most. */
+static int64_t wanted_pixels(const flow_geometry *s)
 {
   return gathers(s) ? GATHERED_PIXELS : GRADIENT_PIXELS;
+}
+static int64_t most_pixels(const flow_geometry *s)
+{
+  return wanted_pixels(s) * 3 / 2;
 }
 
 int FLOW_ISA_NAME(pointwise_gradient_supports)(const flow_call *call)
@@ -204,8 +213,8 @@ size_t FLOW_ISA_NAME(pointwise_gradient_shared_bytes)(const flow_call *call)
 size_t FLOW_ISA_NAME(pointwise_gradient_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  int64_t floats = g_copied(&s) ? band_pixels(&s) * flow_padded_channels(s.channels_out) : 0;
-  if (gathers(&s)) floats += 2 * band_pixels(&s) * s.channels_in;
+  int64_t floats = g_copied(&s) ? most_pixels(&s) * flow_padded_channels(s.channels_out) : 0;
+  if (gathers(&s)) floats += 2 * most_pixels(&s) * s.channels_in;
   return (size_t)floats * sizeof(float);
 }
 
@@ -254,12 +263,12 @@ static void sum_pixels(int64_t pixels, const float *g, int64_t step, int64_t cha
   }
 }
 
-/* The three gradients of a run of pixels; each of dx, dw, db may be NULL. */
+/* The three gradients of a run of pixels; each of dx, dw, db may be NULL. anew: dw begins with it. */
 static void band_gradient(const flow_geometry *s, const shared_view *shared, int64_t pixels, const float *x, const float *g, int64_t g_step,
-                          float *dx, float *dw, float *db)
+                          float *dx, float *dw, float *db, int anew)
 {
   if (db) sum_pixels(pixels, g, g_step, s->channels_out, db);
-  flow_pixels range = { .rows = 1, .columns = pixels, .x_step = s->channels_in, .g_step = g_step };
+  flow_pixels range = { .rows = 1, .columns = pixels, .x_step = s->channels_in, .g_step = g_step, .anew = anew };
   for (int64_t block = 0; block < s->channels_out && dw; block += BLOCK)
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
@@ -276,20 +285,24 @@ flow_status FLOW_ISA_NAME(pointwise_gradient_run)(const flow_call *call, int pha
   shared_view shared = shared_of(call, &s);
   const float *g = call->inputs[0].data, *x = call->inputs[1].data, *y = s.relu ? call->inputs[3].data : NULL;
   float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
-  int64_t g_step = g_copied(&s) ? flow_padded_channels(s.channels_out) : s.channels_out, band = band_pixels(&s);
+  int64_t g_step = g_copied(&s) ? flow_padded_channels(s.channels_out) : s.channels_out;
+  int64_t band = even_band(pixels_of(&s), wanted_pixels(&s));
   float *x_band = call->scratch, *dx_band = x_band + (gathers(&s) ? band * s.channels_in : 0);
   float *g_band = dx_band + (gathers(&s) ? band * s.channels_in : 0);
-  if (dw && !call->accumulate) memset(dw, 0, (size_t)(s.channels_in * s.channels_out) * sizeof(float));
-  if (db && !call->accumulate) memset(db, 0, (size_t)s.channels_out * sizeof(float));
+  const int begins = !call->accumulate;
+  if (dw && begins && !pixels_of(&s)) memset(dw, 0, (size_t)(s.channels_in * s.channels_out) * sizeof(float));
+  if (db && begins) memset(db, 0, (size_t)s.channels_out * sizeof(float));
   if (dx && gathers(&s)) memset(dx, 0, (size_t)(s.images * s.in[0] * s.in[1] * s.channels_in) * sizeof(float)); /* what no output saw */
   for (int64_t first = 0; first < pixels_of(&s); first += band) {
     int64_t pixels = pixels_of(&s) - first < band ? pixels_of(&s) - first : band, at = first * s.channels_out;
     const float *gradient = g_copied(&s) ? gradient_band(&s, pixels, g + at, y ? y + at : NULL, g_band) : g + at;
     if (gathers(&s)) {
-      band_gradient(&s, &shared, pixels, dw ? gather(&s, x, first, pixels, x_band) : NULL, gradient, g_step, dx ? dx_band : NULL, dw, db);
+      band_gradient(&s, &shared, pixels, dw ? gather(&s, x, first, pixels, x_band) : NULL, gradient, g_step, dx ? dx_band : NULL, dw, db,
+                    begins && first == 0);
       if (dx) scatter(&s, dx_band, first, pixels, dx);
     } else {
-      band_gradient(&s, &shared, pixels, x + first * s.channels_in, gradient, g_step, dx ? dx + first * s.channels_in : NULL, dw, db);
+      band_gradient(&s, &shared, pixels, x + first * s.channels_in, gradient, g_step, dx ? dx + first * s.channels_in : NULL, dw, db,
+                    begins && first == 0);
     }
   }
   return FLOW_OK;
