@@ -49,6 +49,16 @@ describe("a FeatureSpace", function()
     assert.is_true(distance(model:predict(ROWS, { verbose = 0 }), expected) < 1e-4)
   end)
 
+  it("is written by a script that had it from a file only", function()
+    local script, path = support.file("again.lua", [[
+      local flow = require "flow"
+      flow.load_model(arg[1]):save(arg[2])
+      print(flow.load_model(arg[2]))
+    ]]), support.folder() .. "/space.keras"
+    local said = support.run(("%s %s %sfeature_space.keras %s 2>&1"):format(support.program, script, folder, path))
+    assert.truthy(said:find "^FeatureSpace", said)
+  end)
+
   it("gives tables by name after a file, too, and keeps given vocabularies and statistics", function()
     local space = Space { output_mode = "dict", hashing_dim = 7, features = {
       job = Space.feature("string", flow.layers.StringLookup { vocabulary = { "cook", "smith" } }, "int"),

@@ -5,12 +5,14 @@ local errors = require "flow.errors"
 local json = require "flow.json"
 local entries = require "flow.layers.entries"
 local Layer = require "flow.layers.layer"
-local FeatureSpace = require("flow.layers.feature_space").FeatureSpace
+local feature_space = require "flow.layers.feature_space"
 local config = require "flow.saving.config"
 local custom_objects = require "flow.custom_objects"
 
-local raise = errors.raise
+local raise, FeatureSpace = errors.raise, feature_space.FeatureSpace
 local space_files = {}
+
+feature_space.above.files = function() return require "flow.saving.keras" end      -- also of a space that a script had from a file only
 
 local MODULE = "keras.src.layers.preprocessing.feature_space"
 local IDENTITY = "TFDIdentity"      -- of a feature that is used as it is
