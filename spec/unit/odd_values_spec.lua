@@ -179,6 +179,10 @@ describe("models", function()
       flow.models.model_from_json('{"class_name":"Functional","config":{"name":"f","layers":[{"class_name":"Dense","name":"d",'
         .. '"config":{"units":2,"name":"d"},"inbound_nodes":[3]}],"input_layers":[],"output_layers":[]}}')
     end)
+    says('"i": dtype is an object whose config is the number 5, expected {"name": "float32"}', function()
+      flow.models.model_from_json('{"class_name":"Sequential","config":{"name":"s","layers":[{"class_name":"InputLayer","config":'
+        .. '{"batch_shape":[null,2],"dtype":{"class_name":"DTypePolicy","config":5},"name":"i"}}]}}')
+    end)
     local path = support.folder() .. "/m.onnx"
     says("export: the name of input 1 is a string, got the number 3",
       function() small():export(path, { inputs = { { shape = { -1, 2 }, name = 3 } } }) end)

@@ -130,10 +130,16 @@ function entries.options(content)
   return options
 end
 
--- "float32" of a dtype or of a policy's config; nil: none is given.
+-- "float32" of a dtype or of a policy's config; nil: none is given, or the policy has no name, as that of quantized layers.
 function entries.dtype(content)
   local dtype = content.dtype
-  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
+  if type(dtype) == "table" and given(dtype) then
+    if type(dtype.config) ~= "table" then
+      raise("%s: dtype is an object whose config is %s, expected {\"name\": \"float32\"}",
+        type(content.name) == "string" and ("%q"):format(content.name) or "a layer's config", errors.describe(dtype.config))
+    end
+    dtype = dtype.config.name
+  end
   return given(dtype) and dtype or nil
 end
 

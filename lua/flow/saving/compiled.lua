@@ -104,7 +104,9 @@ local function options_of(config, with_dtype)
   for key, value in pairs(config) do
     if key == "dtype" then options.dtype = with_dtype and type(value) == "string" and value or nil
     elseif (value ~= json.null or NULL_COUNTS[key]) and key ~= "fn" then
-      if type(value) == "table" and value.class_name then value = value.config and value.config.name or value.class_name end
+      if type(value) == "table" and value.class_name then
+        value = type(value.config) == "table" and value.config.name or value.class_name
+      end
       if key == "axis" then value = from_one(value) end
       options[key] = value
     end

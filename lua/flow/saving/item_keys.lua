@@ -3,6 +3,7 @@
 
 local errors = require "flow.errors"
 local json = require "flow.json"
+local symbolic = require "flow.layers.symbolic"
 
 local raise = errors.raise
 
@@ -53,13 +54,16 @@ local function range_of(start, stop, step, n)
   return { start and (start >= 0 and start + 1 or start), to, step }
 end
 
-local function known(value)
-  if value == json.null then return nil end
+-- A position of a file as a whole number; nil: there is none.
+local function position(value)
+  if value == nil or value == json.null then return nil end
+  if type(value) ~= "number" or value % 1 ~= 0 then raise("a part of a tensor begins or ends at %s", errors.describe(value)) end
   return value
 end
 
 -- What to index x, a symbolic tensor, with for the key of a file.
 function item_keys.from_file(key, x)
+  if not symbolic.is(x) then raise("an operation takes a part of %s, expected a tensor of the model", errors.describe(x)) end
   local shape, list = x.shape, {}
   local entries = type(key) == "table" and key.class_name == nil and key or { key }
   local axis, named = 1, 0
@@ -67,14 +71,14 @@ function item_keys.from_file(key, x)
     if entry ~= false and not (type(entry) == "table" and entry.class_name == "__ellipsis__") then named = named + 1 end
   end
   for i, entry in ipairs(entries) do
-    if type(entry) == "number" then list[i] = entry >= 0 and entry + 1 or entry
+    if type(entry) == "number" then list[i] = position(entry) >= 0 and entry + 1 or entry
     elseif entry == false then list[i] = false      -- null, as config.lua hands it on
     elseif type(entry) == "table" and entry.class_name == "__ellipsis__" then
       list[i] = "..."
       axis = axis + #shape - named - 1
     elseif type(entry) == "table" and entry.class_name == "__slice__" then
-      local slice = entry.config
-      list[i] = range_of(known(slice.start), known(slice.stop), known(slice.step), shape[axis] or -1)
+      local slice = type(entry.config) == "table" and entry.config or {}
+      list[i] = range_of(position(slice.start), position(slice.stop), position(slice.step), shape[axis] or -1)
     else raise("an operation takes a part of a tensor in a way that is not supported") end
     axis = axis + (entry == false and 0 or 1)
   end
