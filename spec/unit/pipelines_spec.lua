@@ -384,6 +384,28 @@ describe("TextLineDataset", function()
     assert.same({ "a\0b", "", long, long .. "y", "last" }, numbers(flow.data.TextLineDataset { path, support.file("none.txt", "") }))
   end)
 
+  it("reads a long line without copies of its beginning for each piece", function()
+    local megabytes = 4
+    local path = support.file("long.txt", ("x"):rep(megabytes * 2 ^ 20) .. "\nlast\n")
+    local next_line = flow.data.TextLineDataset(path):iter()
+    collectgarbage()
+    collectgarbage "stop"
+    local before = collectgarbage "count"
+    local line = next_line()
+    local made = (collectgarbage "count" - before) / 1024
+    collectgarbage "restart"
+    assert.equal(megabytes * 2 ^ 20, #line)
+    assert.is_true(made < 12 * megabytes, ("%.0f MB were made"):format(made))      -- with copies half the number of pieces times its size
+    assert.equal("last", next_line())
+  end)
+
+  it("ends where a file has no line ends", function()
+    if os.getenv "FLOW_SANITIZED" then return pending("takes gigabytes") end
+    if not flow.io.exists "/dev/zero" then return pending("there is no /dev/zero") end
+    local text = message_of(function() flow.data.TextLineDataset("/dev/zero"):iter()() end)
+    assert.truthy(text:find("TextLineDataset: /dev/zero cannot be read: a line has more than 1073741824 bytes", 1, true), text)
+  end)
+
   it("says that a folder is not a file of lines", function()
     local path = support.folder()
     local text = message_of(function() numbers(flow.data.TextLineDataset(path)) end)

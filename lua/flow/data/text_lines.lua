@@ -12,28 +12,39 @@ local strings = require "flow.tensor.strings"
 
 local raise = errors.raise
 
-local PIECE = 65536      -- bytes that are read at once
+local PIECE = 65536            -- bytes that are read at once
+local LONGEST = 2 ^ 30         -- bytes of a line; a device or a damaged file may have no line end at all
 
 -- A function that gives the lines of an open file, and nil at its end, where it closes it. file:lines() loses what follows a zero byte, and
 -- the end of its line. fail(why) is called if the file cannot be read, and does not return.
 local function lines_of(file, fail)
-  local text, at = "", 1      -- what was read and not given yet, from `at` on
+  local text, at = "", 1            -- what was read and not given yet, from `at` on
+  local begun, length = {}, 0       -- the pieces of a line whose end was not read yet
+  local function whole(rest)
+    if length == 0 then return rest end
+    begun[#begun + 1] = rest
+    local line = table.concat(begun)
+    begun, length = {}, 0
+    return line
+  end
   return function()
     while file do
       local stop = text:find("\n", at, true)
       if stop then
-        local line = text:sub(at, stop - 1)
+        local rest = text:sub(at, stop - 1)
         at = stop + 1
-        return line
+        return whole(rest)
       end
-      local piece, problem = file:read(PIECE)
-      local rest = text:sub(at)
-      if piece then text, at = rest .. piece, 1
+      local rest, piece, problem = text:sub(at), file:read(PIECE)
+      if piece then
+        begun[#begun + 1], length, text, at = rest, length + #rest, piece, 1
+        if length > LONGEST then fail(("a line has more than %d bytes"):format(LONGEST)) end
       else
         file:close()
         file = nil
         if problem then fail(problem) end
-        if rest ~= "" then return rest end
+        local line = whole(rest)
+        if line ~= "" then return line end
       end
     end
   end
