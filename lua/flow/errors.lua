@@ -68,6 +68,7 @@ function errors.text(text, ...)
     end
     text = formatted(text, values, count)
   end
+  text = text:gsub("[%z\1-\8\11-\31\127]", "?")      -- as in C: terminals would obey them
   local position, op = errors.position()
   if op then text = text:gsub("^flow%.[%w_]+: ", function() return op .. ": " end) end
   if not position or text:sub(1, #position + 2) == position .. ": " then return text end      -- said on its way through C already

@@ -25,6 +25,15 @@ describe("errors.raise", function()
     assert.equal("1 of two", message)
   end)
 
+  it("has no control bytes, which a terminal would obey", function()
+    assert.equal("no a?]0;title??\t\n", (message_of(function() errors.raise("no %s", "a\27]0;title\7\r\t\n") end)))
+    local text = flow.Sequential({ flow.layers.Input { 2 }, flow.layers.Dense(1) }):to_json():gsub('"Dense"', '"\\u001b[31m"')
+    for _, load in ipairs { flow.load_npy, flow.load_model, flow.io.read_file, function() flow.models.model_from_json(text) end } do
+      local _, message = pcall(load, "\27[31m.keras")
+      assert.truthy(message:find("?[31m", 1, true), message)
+    end
+  end)
+
   it("leaves a percent sign alone without further arguments", function()
     assert.equal("100%", message_of(function() errors.raise("100%") end))
   end)
