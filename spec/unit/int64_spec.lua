@@ -179,6 +179,8 @@ describe("64-bit integers", function()
     assert.truthy(twice:find("twice", 1, true), twice)
     local _, large = pcall(layers.IntegerLookup, { vocabulary = support.file("tokens.txt", "9223372036854775808\n") })
     assert.truthy(large:find("is not a whole number", 1, true), large)
+    local _, folder = pcall(layers.IntegerLookup, { vocabulary = support.folder() })
+    assert.truthy(folder:find("cannot be read: it is not a file", 1, true), folder)
   end)
 
   it("are sorted out by top_k", function()

@@ -183,6 +183,11 @@ describe("models", function()
       flow.models.model_from_json('{"class_name":"Sequential","config":{"name":"s","layers":[{"class_name":"InputLayer","config":'
         .. '{"batch_shape":[null,2],"dtype":{"class_name":"DTypePolicy","config":5},"name":"i"}}]}}')
     end)
+    says('an operation\'s axis is the string "x", expected a whole number', function()
+      local sums = flow.Input { 2, 3 }
+      local text = flow.Model { inputs = sums, outputs = flow.sum(sums, 2) }:to_json()
+      flow.models.model_from_json((text:gsub('"axis":1', '"axis":"x"')))
+    end)
     local path = support.folder() .. "/m.onnx"
     says("export: the name of input 1 is a string, got the number 3",
       function() small():export(path, { inputs = { { shape = { -1, 2 }, name = 3 } } }) end)

@@ -108,8 +108,9 @@ function HostLayer:_call(inputs, options)
     return host_calls.add(self:_step(components, specs, result), result)
   end
   local values = {}
+  specs = {}
   for i, value in ipairs(list) do
-    values[i], specs = value_of(self, value), specs or {}
+    values[i] = value_of(self, value)
     if native.is_tensor(values[i]) and tensor.is_symbolic(values[i]) then
       raise("%s prepares data on the host: inside of a traced function it has none; call it before, in ds:map, or first in a model",
         object.title(self))

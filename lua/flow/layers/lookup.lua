@@ -165,11 +165,11 @@ end
 -- The lines of a file, each a token. Raises for a line that is not a token: if it were left out, all tokens after it would get other
 -- numbers.
 local function read_lines(self, path)
-  local ok, text = pcall(require("flow.io").read_file, path)
-  if not ok then
+  local io = require "flow.io"
+  if not io.exists(path) then
     raise("%s: vocabulary is a list of tokens, or the path of a file with one on each line; there is no file %q", title_of(self), path)
   end
-  local list = {}
+  local text, list = io.read_file(path), {}
   for line in (text:sub(-1) == "\n" and text or text .. "\n"):gmatch("(.-)\r?\n") do
     local token = self._kind.value(line)
     if token == nil or not self._kind.is_token(token) then

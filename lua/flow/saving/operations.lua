@@ -48,6 +48,7 @@ local function axis_from_file(axis)
     for i = 1, #axis do list[i] = axis_from_file(axis[i]) end
     return list
   end
+  if type(axis) ~= "number" then raise("an operation's axis is %s, expected a whole number", errors.describe(axis)) end
   return axis >= 0 and axis + 1 or axis
 end
 
