@@ -200,6 +200,28 @@ describe("elements by name", function()
     assert.same(model:predict(space(features), { verbose = 0 }):totable(), whole:predict(features, { verbose = 0 }):totable())
   end)
 
+  it("are saved over what is there once they are whole, also where they are made of it", function()
+    local path, made = folder() .. "/numbers", 0
+    local function saved() return numbers(Dataset.load(path)) end
+    Dataset.range(3):save(path)
+    local breaks = Dataset.from_generator(function()
+      return function()
+        made = made + 1
+        if made == 2 then error "no more" end
+        return flow.tensor(made)
+      end
+    end)
+    assert.matches("no more", message_of(function() breaks:save(path) end))
+    assert.same({ 0, 1, 2 }, saved())
+    assert.same({ "elements", "names.json" }, flow.io.listdir(path))
+    Dataset.load(path):map(function(x) return x + 10 end):save(path)
+    assert.same({ 10, 11, 12 }, saved())
+    flow.io.write(path .. "/elements.new", "of a process that was killed")
+    Dataset.range(2):save(path)
+    assert.same({ 0, 1 }, saved())
+    assert.same({ "elements", "names.json" }, flow.io.listdir(path))
+  end)
+
   it("are saved and loaded", function()
     local path = folder()
     local dataset = Dataset.from_tensor_slices { raw, { 0, 1, 0 } }

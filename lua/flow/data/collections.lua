@@ -383,8 +383,10 @@ return function(Dataset, internal, make, out)
     local io = require "flow.io"
     local folder, file, names = file_in("save", path)
     io.makedirs(folder)
-    if io.exists(file) then io.remove(file) end
-    for _ in internal.components(self:cache(file)) do end      -- luacheck: ignore
+    local new = file .. ".new"      -- what was saved before stays until these are whole; they may be made of it
+    if io.exists(new) then io.remove(new) end
+    for _ in internal.components(self:cache(new)) do end      -- luacheck: ignore
+    io.rename(new, file, true)
     io.write(names, require("flow.json").encode { structure = self._structure or {} })
   end
 
