@@ -79,13 +79,14 @@ static inline region gemm_next_panel(const gemm *g, const gemm_block *w, int64_t
   return r;
 }
 
-/* The part of A that is read after step k: the next step, or, where k is done in one, the next block of rows. */
+/* The part of A that is read after step k: the next step, or, after the last one, the first of the next block of rows. */
 static inline region gemm_next_rows(const gemm *g, const gemm_block *w, int64_t k, int64_t depth)
 {
   int64_t row = w->row, rows = w->rows;
-  if (depth == w->depth) {
+  if (k + depth == w->depth) {
     row += rows;
     rows = gemm_min(rows, g->m - row);
+    k = 0;
   } else {
     k += depth;
     depth = gemm_min(depth, w->depth - k);
