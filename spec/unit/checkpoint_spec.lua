@@ -408,4 +408,20 @@ describe("state", function()
     assert.equal(3.5, found.preserved)
     flow.io.rmtree(place)
   end)
+
+  it("gives checkpoints as they appear, until none comes for a while", function()
+    local folder = support.folder() .. "/watched"
+    local step = flow.Variable(0)
+    local manager = flow.train.CheckpointManager(flow.train.Checkpoint { step = step }, folder)
+    local seen, asked = {}, 0
+    for path in flow.train.checkpoints_iterator(folder, { timeout = 0.02, timeout_fn = function()
+      asked = asked + 1
+      if asked == 2 then manager:save() end
+      return asked == 4
+    end }) do seen[#seen + 1] = path if #seen < 2 then manager:save() end end
+    assert.same({ folder .. "/ckpt-1", folder .. "/ckpt-2" }, seen)
+    assert.equal(4, asked)
+    for path in flow.train.checkpoints_iterator(folder, 0, 0) do seen[#seen + 1] = path end
+    assert.equal(3, #seen)
+  end)
 end)

@@ -213,4 +213,21 @@ describe("summary", function()
     branches:summary { print_fn = function(line) printed[#printed + 1] = line end, show_trainable = true }
     assert.truthy(printed[3]:find("Trai…", 1, true))
   end)
+
+  it("shows the layers of a range, by name or pattern, in either order, and counts all", function()
+    local model = flow.Sequential({ layers.Input { 4 }, layers.Dense(3, { name = "d1" }), layers.Dense(2, { name = "d2" }),
+      layers.Dense(2, { name = "last-1" }) }, { name = "s" })
+    local function shown(range)
+      local names = {}
+      local text = model:summary_text { layer_range = range }
+      for name in text:gmatch("│ ([%w-]+) %(Dense%)") do names[#names + 1] = name end
+      assert.truthy(text:find("Total params: 29", 1, true))
+      return names
+    end
+    assert.same({ "d1", "d2" }, shown { "d1", "d2" })
+    assert.same({ "d1", "d2" }, shown { "d2", "d1" })
+    assert.same({ "d1", "d2", "last-1" }, shown { "d.", "last-1" })
+    assert.truthy(message_of(function() shown { "d1", "x" } end):find('the model has no layer "x"', 1, true))
+    assert.truthy(message_of(function() shown { "d1" } end):find("a list of two names of layers", 1, true))
+  end)
 end)

@@ -1,4 +1,5 @@
--- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, SidecarEvaluator, as tf.train has them; files are safetensors.
+-- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, checkpoints_iterator, SidecarEvaluator, as tf.train has them;
+-- files are safetensors.
 --
 -- The room: flow.train: checkpoints of any objects. May use: tensor, layers, data, distribute, saving.
 
@@ -18,6 +19,8 @@ train.CheckpointManager = manager.CheckpointManager
 train.latest_checkpoint = directory.latest_checkpoint
 signature.takes "model, data, checkpoint_dir, steps?: count, max_evaluations?: count, callbacks?"
 train.SidecarEvaluator = sidecar.SidecarEvaluator
+signature.takes "checkpoint_dir: path, min_interval_secs = 0, timeout?: number, timeout_fn?: callable"
+train.checkpoints_iterator = require "flow.checkpoint.iterator"
 signature.takes "ckpt_dir_or_file: path"
 train.list_variables = reader.list_variables
 signature.takes "ckpt_dir_or_file: path, name: string"

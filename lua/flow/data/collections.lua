@@ -285,7 +285,8 @@ return function(Dataset, internal, make, out)
       end
     end
     if start and #start ~= #target then raise("%s: initial_dist has %d entries, target_dist %d", what, #start, #target) end
-    local own = structure.join { { _specs = { false } }, self }      -- as zip: the class, and the element as one value
+    local element = structure.of_element(self)
+    local own = element and { false, element }      -- as zip: the class, and the element as one value
     table.insert(specs, 1, { shape = {}, dtype = "int64" })
     return internal.transform({ self }, specs, own, UNKNOWN, function(pull, give)
       local counts, draw = {}, uniforms(seed)

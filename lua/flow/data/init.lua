@@ -171,6 +171,7 @@ require "flow.data.slices" (Dataset, make, out)
 require "flow.data.collections" (Dataset, internal, make, out)
 require "flow.data.choice" (Dataset, internal)
 require "flow.data.interleave" (Dataset, internal, make, out, with_structure)
+require "flow.data.zip" (Dataset, internal, make, out, with_structure)
 require "flow.data.lua_map" (Dataset, internal)
 
 -- range([start,] stop [, step, { dtype = "int64" }]); TensorFlow says output_type. Raises if integers are asked of fractions.
@@ -182,17 +183,6 @@ function Dataset.range(start, stop, step, options)
   start, stop, step, exact = integers.range("range", start, stop, step)
   local make_range = exact and C.flow_dataset_range_integers or C.flow_dataset_range
   return make({}, make_range, start, stop, step, native.dtype(options.dtype), out)
-end
-
--- zip { a, b } or zip(a, b): elements side by side; those of several values stand as a list: { x, { image, label } }.
-takes "datasets..."
-function Dataset.zip(list)
-  if type(list) ~= "table" or getmetatable(list) or errors.check_list("zip", list) == 0 then
-    raise("zip: expected a list of Datasets, got %s", errors.describe(list))
-  end
-  local handles = native.out("flow_dataset", #list)
-  for i, entry in ipairs(list) do handles[i - 1] = need_dataset("zip", entry)._handle end
-  return with_structure(make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out), structure.join(list))
 end
 
 local function caught(ok, ...) return ok, { ... } end

@@ -200,16 +200,11 @@ function structure.bracketed(own, texts)
   return list
 end
 
--- The structure of elements side by side. datasets: with _structure and _specs; elements of several values stand as a list.
-function structure.join(datasets)
-  local made, any = {}, false
-  for i, dataset in ipairs(datasets) do
-    local own, parts = dataset._structure, {}
-    for k = 1, own and #own or #dataset._specs do parts[k] = own and own[k] or false end
-    made[i] = #parts == 1 and parts[1] or #parts > 1 and { parts = parts }
-    any = any or made[i]
-  end
-  return any and made or false
+-- The entry of a structure for an element of a data set, with _structure and _specs, as one value: a list where it has several values.
+function structure.of_element(dataset)
+  local own, parts = dataset._structure, {}
+  for k = 1, own and #own or #dataset._specs do parts[k] = own and own[k] or false end
+  return #parts == 1 and parts[1] or #parts > 1 and { parts = parts }
 end
 
 -- The structure of a number before the values of elements.

@@ -269,7 +269,6 @@ return {
     TrackableView = "flow.train.list_variables(path) lists what a checkpoint has",
     ClusterDef = PROTOCOL, JobDef = PROTOCOL, ServerDef = PROTOCOL, FeatureList = SEQUENCES, FeatureLists = SEQUENCES,
     SequenceExample = SEQUENCES,
-    checkpoints_iterator = "flow.train.latest_checkpoint(folder) in a loop; flow.train.SidecarEvaluator waits for checkpoints",
     get_checkpoint_state = "flow.train.CheckpointManager(checkpoint, folder).checkpoints, .latest_checkpoint",
     ExponentialMovingAverage = "optimizers take use_ema = true, ema_momentum",
     CheckpointOptions = "flow.train.CheckpointManager takes options",

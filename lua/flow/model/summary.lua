@@ -13,7 +13,7 @@ local errors = require "flow.errors"
 
 local C = native.C
 local takes = require("flow.signature").takes
-local OPTIONS = "{ line_length?, expand_nested: boolean = false, show_trainable: boolean = false }"
+local OPTIONS = "{ line_length?, expand_nested: boolean = false, show_trainable: boolean = false, layer_range?: list }"
 local Model = models.Model
 
 -- 3989285 -> 3,989,285
@@ -154,9 +154,26 @@ local function column_widths(total, linear, show_trainable)
   return widths
 end
 
+-- The layers from the first that one of two patterns fits to the last that the other fits, whichever comes first.
+local function in_range(layers, range)
+  if not range then return layers end
+  if #range ~= 2 or type(range[1]) ~= "string" or type(range[2]) ~= "string" then
+    errors.raise("summary: layer_range is a list of two names of layers, or patterns of them, got %s", errors.describe(range))
+  end
+  local lowest, highest = {}, {}
+  for k = 1, 2 do
+    for i, layer in ipairs(layers) do
+      if layer.name == range[k] or layer.name:find("^" .. range[k]) then lowest[k], highest[k] = lowest[k] or i, i end
+    end
+    if not lowest[k] then errors.raise("summary: layer_range: the model has no layer %q", range[k]) end
+  end
+  if lowest[1] > highest[2] then lowest[1], highest[2] = lowest[2], highest[1] end
+  return { unpack(layers, lowest[1], highest[2]) }
+end
+
 -- Rows of cells for the layers of model `inside` and, with expand_nested, of the models among them; model: the one that is shown.
 local function add_rows(rows, model, inside, options, linear, level)
-  for _, layer in ipairs(inside.layers) do
+  for _, layer in ipairs(level == 0 and in_range(inside.layers, options.layer_range) or inside.layers) do
     local indentation = level > 0 and ("   "):rep(level) .. "└ " or ""
     local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
     local cells = { ("%s%s (%s)"):format(indentation, layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
@@ -168,7 +185,7 @@ local function add_rows(rows, model, inside, options, linear, level)
   return rows
 end
 
--- The table as one string; options: line_length, expand_nested, show_trainable.
+-- The table as one string; options: line_length, expand_nested, show_trainable, layer_range.
 takes(OPTIONS)
 function Model:summary_text(options)
   local linear = is_linear(self)
@@ -210,11 +227,11 @@ function Model:summary_text(options)
 end
 
 -- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true also shows the layers of
--- models inside, show_trainable = true which layers are trained.
+-- models inside, show_trainable = true which layers are trained, layer_range = { "first", "last" } only those layers.
 takes((OPTIONS:gsub(" }", ", print_fn?: callable }")))
 function Model:summary(options)
   local text = self:summary_text { line_length = options.line_length, expand_nested = options.expand_nested,
-                                   show_trainable = options.show_trainable }
+                                   show_trainable = options.show_trainable, layer_range = options.layer_range }
   if not options.print_fn then return log.print("%s", text) end
   for line in text:gmatch("([^\n]*)\n") do options.print_fn(line) end
 end

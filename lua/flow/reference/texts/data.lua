@@ -19,7 +19,7 @@ Dataset.range: Whole numbers from start (0) up to, but without, stop.
 Dataset.list_files: The paths that match a pattern, shuffled unless shuffle = false.
   flow.io.write("a.txt", "a")
   print(flow.data.Dataset.list_files("*.txt", false):len())      --> 1
-Dataset.zip: The elements of data sets side by side.
+Dataset.zip: The elements of data sets side by side, or as tables by name: zip { x = a, y = b }.
   print(flow.data.Dataset.zip({ flow.data.Dataset.range(2), flow.data.Dataset.range(3) }):len())      --> 2
 Dataset.counter: start, start + step, ... without end.
   for x in flow.data.Dataset.counter(3, 2):take(2):iter() do print(x:item()) end

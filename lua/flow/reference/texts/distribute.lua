@@ -191,6 +191,8 @@ manager:sync: Waits for a checkpoint that is being written.
 manager:close: Waits, and releases what the manager holds.
   local checkpoint = flow.train.Checkpoint { epoch = flow.Variable(0) }
   flow.train.CheckpointManager(checkpoint, "checkpoints", { max_to_keep = 2 }):close()
+flow.train.checkpoints_iterator: The newest checkpoint of a folder, each as it appears; the loop ends after `timeout` seconds without one.
+  for path in flow.train.checkpoints_iterator("nowhere", { timeout = 0 }) do print(path) end
 flow.train.latest_checkpoint: The path of a folder's latest checkpoint, or nil.
   print(flow.train.latest_checkpoint("nowhere"))      --> nil
 flow.train.ClusterSpec: The addresses of a cluster's tasks, by their jobs.
