@@ -39,23 +39,19 @@ return function(Dataset, internal, make, out, with_structure)
     return { names = keys or nil, parts = parts }
   end
 
-  -- zip { a, b } or zip(a, b): elements side by side; those of several values stand as a list: { x, { image, label } }. zip { a = x, b = y }:
-  -- tables with these names. Lists and tables may stand in each other.
+  -- zip { a, b } or zip(a, b): elements side by side; those of several values stand as a list: { x, { image, label } }.
+  -- zip { a = x, b = y }: tables with these names. Lists and tables may stand in each other.
   signature.takes("datasets...", true)
   function Dataset.zip(...)
-    local value, found, own = ..., {}, nil
+    local value, found = ..., {}
     local count = select("#", ...)
     for i = 1, count do
       if select(i, ...) == nil then raise("Dataset.zip: argument %d is nil: is a name misspelt?", i) end
     end
     if count ~= 1 or internal.is(value) then value = { ... } end
     local node = node_of(value, found)
-    if node.names or not node.parts then
-      own = { node }
-    else
-      own = false
-      for _, part in ipairs(node.parts) do own = own or part and node.parts end
-    end
+    local own = (node.names or not node.parts) and { node }
+    for _, part in ipairs(own and {} or node.parts) do own = own or part and node.parts end
     local handles = native.out("flow_dataset", #found)
     for i, entry in ipairs(found) do handles[i - 1] = entry._handle end
     return with_structure(make(found, C.flow_dataset_zip, handles, #found, out), own)
