@@ -288,12 +288,18 @@ describe("workers", function()
       print("=", pcall(pass))
       local model = strategy.scope(function() return flow.Sequential { flow.layers.Input { 1 }, flow.layers.Dense(1) } end)
       model:compile { optimizer = "sgd", loss = "mse" }
-      print("=", pcall(model.fit, model, Dataset.from_tensor_slices { flow.ones { 4, 1 }, flow.ones { 4, 1 } }:shuffle(4):batch(2)))]])
+      print("=", pcall(model.fit, model, Dataset.from_tensor_slices { flow.ones { 4, 1 }, flow.ones { 4, 1 } }:shuffle(4):batch(2)))
+      local ours = Dataset.range(8):batch(2)
+      local function try(own) print("=", pcall(function() strategy:experimental_distribute_dataset(own):iter() end)) end
+      try(index == 0 and ours or ours:filter(function(x) return x:sum():ge(0) end))
+      try(index == 0 and ours:repeat_() or ours:take(1))]])
     assert.equal(0, code, output)
     for worker = 0, 1 do
       assert.same({ "8", "28" }, { said[worker][1], said[worker][2] })
       assert.truthy(said[worker][4]:find("the workers do not have the same data set: in line 2 worker:0", 1, true), output)
       assert.truthy(said[worker][3]:find("the workers do not have the same data set: in line 2 worker:0", 1, true), output)
+      assert.matches('worker:0 %S+ has "4 elements", worker:1 %S+ has "an unknown number of elements"', said[worker][5])
+      assert.matches('worker:0 %S+ has "no end", worker:1 %S+ has "1 element"', said[worker][6])
     end
   end)
 

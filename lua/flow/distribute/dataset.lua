@@ -186,7 +186,9 @@ function datasets.agree(strategy, dataset, iterator)
   local others = strategy:_others()
   if not others then return end
   local draws = iterator:save():match("^%S+ %x+ %d+ (.*)$")      -- after format, pipeline and position (core/data/iterator.c)
-  others:agree("data set", ("%d elements\nrandom order %s"):format(dataset:cardinality(), draws))
+  local count = dataset:cardinality()
+  local words = count == -1 and "no end" or count < 0 and "an unknown number of elements" or count == 1 and "1 element"
+  others:agree("data set", ("%s\nrandom order %s"):format(words or ("%d elements"):format(count), draws))
 end
 
 -- A pass: call it for the next step's values, as for loops do; all workers must take the same number of steps.
