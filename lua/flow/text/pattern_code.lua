@@ -184,7 +184,7 @@ function code.compile(pattern, tree)
   local function word(cp, n, i) return i >= 0 and i < n and unicode.has(unicode.word, cp[i]) end
   local bit, M = require "bit", {}
   local source = "local M, S, rshift, band, min, try, word = ...\n" .. table.concat(writer.bodies, "\n")
-  loadstring(source, "=pattern")(M, writer.sets, bit.rshift, bit.band, math.min, try, word)
+  loadstring(source, "=[flow pattern]")(M, writer.sets, bit.rshift, bit.band, math.min, try, word)
   local first = first_of(tree)
   local match, has = M[root], unicode.has
   return function(cp, n, from)
