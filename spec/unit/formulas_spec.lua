@@ -57,4 +57,16 @@ describe("a function made of elementwise ops", function()
       end
     end)
   end
+
+  it("takes tensors for its numbers, also of several elements", function()
+    local x = flow.tensor { -2, -0.3, 0, 0.3, 2 }
+    local values, tensors = { 0.4, 0.4, 0.4, 2, 2 }, flow.tensor { 0.4, 0.4, 0.4, 2, 2 }
+    for _, name in ipairs { "celu", "hard_shrink", "soft_shrink", "squareplus", "threshold" } do
+      local f, other = flow[name], name == "threshold" and 7 or nil
+      assert.same(f(x, 0.4, other):totable(), f(x, flow.tensor(0.4), other and flow.tensor(other)):totable(), name)
+      local expected = {}
+      for i, value in ipairs(values) do expected[i] = f(x[i], value, other):item() end
+      assert.same(expected, f(x, tensors, other):totable(), name .. " of several")
+    end
+  end)
 end)

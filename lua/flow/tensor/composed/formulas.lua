@@ -13,8 +13,9 @@ local MOST_STEPS, MOST_INPUTS = 32, 12
 
 ---- the recorder --------------------------------------------------------------------------------------------------------------
 
--- The formula that is recorded: its dtype, steps { op, a, b, c } and numbers. No formula is recorded inside of another.
-local dtype, step_count, number_count, operand_count = nil, 0, 0, 0
+-- The formula that is recorded: its dtype, steps { op, a, b, c } and numbers. No formula is recorded inside of another. has_other: an
+-- operand is neither of them, as a threshold that is a tensor.
+local dtype, step_count, number_count, operand_count, has_other = nil, 0, 0, 0, false
 local steps, numbers, number_at = {}, {}, {}
 local Value = {}
 local recorder = {}
@@ -25,6 +26,10 @@ local function value(at) return setmetatable({ at = at, dtype = dtype }, Value) 
 -- The place of an operand; a number is an input, once.
 local function place(x)
   if getmetatable(x) == Value then return x.at end
+  if type(x) ~= "number" then
+    has_other = true
+    return 1
+  end
   local key = x ~= x and "nan" or x == 0 and (1 / x < 0 and "-0" or "0") or x
   local at = number_at[key]
   if not at then
@@ -71,10 +76,11 @@ end
 
 local inputs, out = native.out("flow_tensor", MOST_INPUTS), native.out "flow_tensor"
 
--- The tensor of what was recorded; nil where it has too many steps or numbers for one pass, or fails: the ops one after the other say why.
+-- The tensor of what was recorded; nil where it has too many steps or numbers for one pass, other operands, or fails: the ops one after the
+-- other say why.
 local function run(operands)
   local input_count = operand_count + number_count
-  if step_count == 0 or step_count > MOST_STEPS or input_count > MOST_INPUTS then return nil end
+  if has_other or step_count == 0 or step_count > MOST_STEPS or input_count > MOST_INPUTS then return nil end
   native.pressure()
   local scalars, dtype_number = {}, native.dtype(dtype)
   for i = 1, number_count do scalars[i] = tensor.scalar(dtype_number, numbers[i]) end
@@ -106,7 +112,7 @@ function formulas.apply(f, a, b, ...)
     if b == nil then return f(tools.ops, a, ...) end
     return f(tools.ops, a, b, ...)
   end
-  dtype, step_count, number_count, operand_count, number_at = kind, 0, 0, b == nil and 1 or 2, {}
+  dtype, step_count, number_count, operand_count, number_at, has_other = kind, 0, 0, b == nil and 1 or 2, {}, false
   local result
   if b == nil then
     result = f(recorder, value(1), ...)
