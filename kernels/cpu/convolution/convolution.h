@@ -175,6 +175,9 @@ flow_products_function flow_depthwise_products;
 FLOW_PIECES(pointwise);
 FLOW_VARIANT(pointwise_gradient);
 
+/* The variant "product" (convolution_product.c), which prepares nothing and shares nothing. */
+FLOW_PIECES(convolution_product);
+
 /* The depthwise variants (depthwise.c). */
 FLOW_PIECES(depthwise);
 FLOW_VARIANT(depthwise_gradient);

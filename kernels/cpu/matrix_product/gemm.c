@@ -45,12 +45,18 @@ typedef struct plan {
   int     rounded;                             /* A and B are rounded: gemm_bfloat16.c */
 } plan;
 
+/* Whether a row of C must have the bits that it has in a product of any other number of rows. */
+static int rows_are_alike(const gemm *g)
+{
+  return g->exact || g->unsplit;
+}
+
 /* A matrix times one column is computed as one row times the transposed matrix: C is in memory the same. */
 static plan transpose_column(const gemm *g)
 {
   plan p = { .g = *g, .bias_step = 1, .rounded = g->bfloat16 && !g->exact && bfloat16_available() };
   if (p.rounded) return p;
-  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !g->exact) {
+  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !rows_are_alike(g)) {
     p.g.m = 1;
     p.g.n = g->m;
     p.g.a = g->b;
@@ -64,7 +70,7 @@ static plan transpose_column(const gemm *g)
   } else if (g->m == 1 && g->transpose_a && g->lda == 1) {
     p.g.transpose_a = 0;
   }
-  if (p.g.n == 1 && !p.g.transpose_b && p.g.ldb == 1 && !g->exact) {      /* one column, which is one row */
+  if (p.g.n == 1 && !p.g.transpose_b && p.g.ldb == 1 && !rows_are_alike(g)) { /* one column, which is one row */
     p.g.transpose_b = 1;
     p.g.ldb = g->k;
   }
@@ -77,7 +83,7 @@ static int turns(const gemm *g)
 {
   int64_t packed = gemm_blocks_of(g->m, PANEL) * PANEL * g->k;
   return g->transpose_b && !g->transpose_a && !g->bias && !g->relu && g->m > FEW_ROWS && g->k > 0 && g->n >= 8 * g->m &&
-         packed <= (int64_t)BLOCK_ROWS * DEPTH && !g->exact;
+         packed <= (int64_t)BLOCK_ROWS * DEPTH && !rows_are_alike(g);
 }
 
 /* Parts that a product of m rows is worth. */
@@ -130,8 +136,8 @@ static plan make_plan(const gemm *original)
   p.columns = gemm_even_block(g->n, columns, p.transposed ? TRANSPOSED_ROWS : PANEL);
   p.row_blocks = gemm_blocks_of(g->m, p.rows);
   p.column_blocks = gemm_blocks_of(g->n, p.columns);
-  p.splits = p.transposed ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
-  if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), gemm_blocks_of(g->n, SMALL_COLUMNS));
+  p.splits = p.transposed || g->unsplit ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
+  if (g->exact && !g->unsplit) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), gemm_blocks_of(g->n, SMALL_COLUMNS));
   p.depth = gemm_blocks_of(g->k, p.splits);
   if (p.rounded) p.depth += p.depth % 2;       /* ranges of whole pairs */
   if (g->k > 0) p.splits = gemm_blocks_of(g->k, p.depth);
@@ -152,7 +158,7 @@ int64_t gemm_parts(const gemm *g, int phase)
  * capacity, and then runs batches of any size up to that. */
 size_t gemm_shared_bytes(const gemm *g)
 {
-  if (g->m == 0 || g->n == 0) return 0;
+  if (g->m == 0 || g->n == 0 || g->unsplit) return 0;
   plan p = make_plan(g);
   if (g->exact) return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
   /* Fewer rows may be split more often. Only the smallest blocks are: m rows have at least m / most of them, in each of the blocks of
@@ -407,7 +413,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
   int relu = p->splits == 1 && g->relu;
   /* Few rows alone, not as the rest of a longer C: then rows of one batch would be summed by two algorithms. */
-  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
+  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || rows_are_alike(g))) {
     w.bias = bias;
     w.relu = relu;
     if (p->rounded) block_rounded(g, &w, scratch);

@@ -24,6 +24,7 @@ typedef struct gemm {
   const float *bias;          /* {n}; may be NULL */
   int          relu;
   int          exact;         /* the bits of a row of C do not depend on m */
+  int unsplit;                /* nor with this, since k is never split: nothing is shared, and parts may be few */
   int          bfloat16;      /* A and B may be rounded to bfloat16; not if exact */
   int members;                /* among whom the parts are shared out, to each some that follow one another; up to 1: not known */
 } gemm;
