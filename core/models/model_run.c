@@ -280,10 +280,10 @@ static flow_status predict(flow_context *context, flow_model *model, flow_runner
   return status;
 }
 
-/* Before the lock is taken: copying takes time, and needs no weights. */
+/* On the host, where these models run. Before the lock is taken: copying takes time, and needs no weights. */
 static flow_status make_contiguous(flow_tensor *const *tensors, int count, flow_tensor **contiguous)
 {
-  for (int i = 0; i < count; i++) FLOW_TRY(flow_tensor_contiguous(tensors[i], &contiguous[i]));
+  for (int i = 0; i < count; i++) FLOW_TRY(flow_tensor_on_host_contiguous(tensors[i], &contiguous[i]));
   return FLOW_OK;
 }
 
