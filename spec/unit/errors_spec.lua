@@ -118,6 +118,16 @@ describe("flow", function()
     assert.matches('no field "zeroGradParameters": gradients are taken by a tape', message_of(function() model:zeroGradParameters() end))
   end)
 
+  it("knows JAX's names, and what PyTorch's layers have", function()
+    assert.matches('no field "grad": local tape = flow.GradientTape', message_of(function() return flow.grad end))
+    assert.matches('no field "vmap": flow.vectorized_map', message_of(function() return flow.vmap end))
+    assert.matches('no field "state_dict": layer:get_weights', message_of(function() return flow.layers.Dense(1):state_dict() end))
+    assert.matches("one argument too many: write x:reshape%(shape%)", message_of(function()
+      local x = flow.ones({ 2, 2 }):view(-1, 4)
+      return x
+    end))
+  end)
+
   it("finds TensorFlow's names in the modules that have operations, too", function()
     for _, module in ipairs { flow.math, flow.nn, flow.keras.ops } do
       assert.matches("has no .*reduce_std.*: flow.std%(x, axis, keepdims%)", message_of(function() return module.reduce_std end))

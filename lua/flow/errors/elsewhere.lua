@@ -25,6 +25,10 @@ local ENDING = "the ending of the path says it: .keras or .h5, .weights.h5 for w
 local EQUAL = "replicas have equal values, or their own with sync = \"SUM_ON_READ\" or \"MEAN_ON_READ\""
 local SHAPES = "a trace takes any number of rows, and other dtypes and shapes are traced again; an if with error(...) in f refuses some"
 
+local CALLS_LUA = "plans do not call Lua: return the tensor from the traced function and go on with it there; ds:map calls functions "
+  .. "of texts in Lua, flow.data.Dataset.from_generator any; without flow.fn, and with "
+  .. "compile { run_eagerly = true }, Lua runs at each step"
+
 local FOREIGN = "layers of other frameworks do not run here: layers.Layer:extend(name) makes a layer"
 local GROUPS = "each optimizer has apply_gradients(gradients, variables): call it for its variables in Model:train_step"
 local applications = {}
@@ -63,7 +67,9 @@ local places = {
     constant_initializer = "initializers are in flow.initializers",
     random_uniform_initializer = "flow.initializers.RandomUniform()", random_normal_initializer = "flow.initializers.RandomNormal()",
     fill = "flow.full(shape, value)",
-    py_function = "flow.data.Dataset.from_generator calls Lua for each element",
+    py_function = CALLS_LUA, numpy_function = CALLS_LUA,
+    print = "print(x); a trace has no values: return x from the traced function, or let Lua run at each step:"
+      .. " without flow.fn, and with compile { run_eagerly = true }",
     estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",
     profiler = "flow.profile(f) prints where time goes",
     Module = "layers are made by flow.layers.Layer:extend(name), models by flow.Model:extend(name)",
@@ -213,7 +219,7 @@ local places = {
     max_queue_size = "data sets read ahead: ds:prefetch(4)" },
 }
 
-for _, file in ipairs { "elsewhere_tensorflow", "elsewhere_torch", "elsewhere_torch7" } do
+for _, file in ipairs { "elsewhere_tensorflow", "elsewhere_torch", "elsewhere_torch7", "elsewhere_jax" } do
   for module, names in pairs(require("flow.errors." .. file)) do
     places[module] = places[module] or {}
     for name, place in pairs(names) do places[module][name] = places[module][name] or place end

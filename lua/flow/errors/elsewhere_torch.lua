@@ -5,6 +5,12 @@ local GRADIENTS = "gradients are taken by a tape: tape:record(f), tape:gradient(
 local OPTIMIZERS = "optimizers are in flow.optimizers"
 local LOADERS = "data sets are flow.data.Dataset.from_tensor_slices { x, y }:shuffle(1000):batch(32)"
 
+local CLIPPING = "flow.clip_by_global_norm(gradients, 1.0) gives the clipped ones; optimizers take global_clipnorm, clipnorm and clipvalue"
+local HALF = "flow.mixed_precision.set_global_policy(\"mixed_bfloat16\") before layers are made; \"mixed_float16\" scales the loss, too"
+local HOOKS = "flow.Model { inputs = model.inputs, outputs = model:get_layer(name).output } gives what a layer makes; "
+  .. "a layer of your own keeps it in a field"
+local STATE = "layer:get_weights() and layer:set_weights(list); flow.save_safetensors(path, { [v.path] = v:value() }) writes them by name"
+
 local layers = {
   Linear = "layers.Dense(units)", BatchNorm1d = "layers.BatchNormalization()", BatchNorm2d = "layers.BatchNormalization()",
   LayerNorm = "layers.LayerNormalization()", Conv1d = "layers.Conv1D(filters, kernel_size); pictures have their channels last",
@@ -18,6 +24,7 @@ local layers = {
   CrossEntropyLoss = "flow.losses.SparseCategoricalCrossentropy { from_logits = true }", MSELoss = "flow.losses.MeanSquaredError()",
   L1Loss = "flow.losses.MeanAbsoluteError()", BCELoss = "flow.losses.BinaryCrossentropy()", SmoothL1Loss = "flow.losses.Huber()",
   BCEWithLogitsLoss = "flow.losses.BinaryCrossentropy { from_logits = true }", functional = "operations are in flow itself: flow.relu(x)",
+  ["utils"] = CLIPPING, Parameter = "self:add_weight { name = ..., shape = {...} } in build(), or flow.Variable(value)",
   ["init"] = "first values are in flow.initializers",
   DataParallel = "flow.distribute.MirroredStrategy() trains on several devices",
 }
@@ -53,6 +60,7 @@ return {
     randperm = "flow.random.permutation(n)", mm = "flow.matmul(a, b)", bmm = "flow.matmul(a, b)", clamp = "flow.clip(x, low, high)",
     unsqueeze = "flow.expand_dims(x, axis)", jit = "functions are traced by flow.fn(f)",
     compile = "functions are traced by flow.fn(f), models by model:compile { loss = ... }",
+    amp = HALF, autocast = HALF, GradScaler = HALF,
     Session = "values are there at once: no session",
     placeholder = "values are there at once; a model's input is flow.Input(shape)", get_variable = "flow.Variable(value)",
     global_variables_initializer = "variables have their values from the beginning", float32 = "dtypes are texts: \"float32\"",
@@ -64,7 +72,8 @@ return {
     Adam = OPTIMIZERS, SGD = OPTIMIZERS, Dataset = "flow.data.Dataset",
   },
   ["flow.nn"] = modules, ["flow.layers"] = layers,
-  ["flow.utils"] = { data = LOADERS, DataLoader = LOADERS },
+  ["flow.utils"] = { data = LOADERS, DataLoader = LOADERS, clip_grad_norm_ = CLIPPING,
+    tensorboard = "callbacks.TensorBoard(folder), or flow.summary.create_file_writer(folder)" },
   ["flow.random"] = { randn = "flow.random.normal(shape)", rand = "flow.random.uniform(shape)" },
   ["flow.data"] = { DataLoader = LOADERS, TensorDataset = "flow.data.Dataset.from_tensor_slices { x, y }" },
   ["flow.optimizers"] = { lr_scheduler = "schedules are in flow.optimizers.schedules, callbacks.LearningRateScheduler sets rates" },
@@ -75,6 +84,9 @@ return {
     requires_grad_ = GRADIENTS, expand = "x:broadcast_to(shape)", unsqueeze = "x:expand_dims(axis)",
     float = "x:to(\"float32\")", half = "x:to(\"float16\")",
     long = "x:to(\"int64\")", int = "x:to(\"int32\")", clamp = "x:clip(low, high)",
+    masked_fill = "flow.where(mask, value, x)", gather = "flow.take_along_axis(x, positions, axis), which count from 1",
+    scatter_ = "flow.scatter_update(x, positions, values)",
+    topk = "flow.top_k(x, k)", index_select = "flow.take(x, positions, axis), which count from 1",
     mm = "x:matmul(y)", dim = "x.rank is the number of axes",
     numel = "x.size is the number of elements", t = "x:transpose()", len = "#x is the length of the first axis",
   },
@@ -84,9 +96,18 @@ return {
     load_state_dict = "model:set_weights(list), or model:load_weights(path)", train = "model:fit trains; model(x, { training = true })",
     eval = "model:predict(x), or model(x, { training = false })", cuda = DEVICES, to = DEVICES, zero_grad = GRADIENTS,
     forward = "model(x) computes; a class of your own defines call(x)", modules = "model.layers", children = "model.layers",
-    num_parameters = "model:count_params()",
+    num_parameters = "model:count_params()", register_forward_hook = HOOKS, apply = "a loop over model.layers",
   },
-  layer = { forward = "layer(x) computes; a class of your own defines call(x)", parameters = "layer.trainable_variables" },
+  layer = {
+    forward = "layer(x) computes; a class of your own defines call(x)", parameters = "layer.trainable_variables",
+    named_parameters = "layer.variables, each with name and path", state_dict = STATE, load_state_dict = STATE,
+    train = "layer(x, { training = true }); layer.trainable = false freezes", eval = "layer(x, { training = false })",
+    requires_grad_ = "layer.trainable = false freezes", cuda = DEVICES, to = DEVICES, zero_grad = GRADIENTS,
+    register_forward_hook = HOOKS, register_backward_hook = HOOKS, register_full_backward_hook = HOOKS,
+    register_buffer = "self:add_weight { ..., trainable = false }", register_parameter = "self:add_weight { name = ..., shape = {...} }",
+    children = "the layers inside are in its fields", modules = "the layers inside are in its fields",
+    apply = "layers take kernel_initializer and the like; a loop over layer.variables assigns others",
+  },
   optimizer = {
     step = "optimizer:apply_gradients(gradients, variables)", zero_grad = "gradients are not kept: tape:gradient gives new ones",
     lr = "optimizer.learning_rate", param_groups = "optimizer.learning_rate is one for all variables",

@@ -239,6 +239,7 @@ end, "saturate_cast")
 
 -- The same bytes as numbers of another dtype; of an eager tensor.
 local SIZES = { float16 = 2, bfloat16 = 2, float32 = 4, float64 = 8, int8 = 1, uint8 = 1, bool = 1, int32 = 4, int64 = 8 }
+takes "x, dtype? -- x:reshape(shape)"
 define(function(x, dtype)
   local tensor = require "flow.tensor"
   x = operand(x, "view")
