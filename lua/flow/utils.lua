@@ -184,6 +184,19 @@ function utils.skipgrams(sequence, vocabulary_size, window_size, negative_sample
   return moved_couples, moved_labels
 end
 
+-- How probably skipgrams takes each word of a vocabulary whose words are in the order of how frequent they are, word 0 first: seldom the
+-- most frequent ones. As keras.preprocessing.sequence.make_sampling_table; Zipf's law says how frequent word r is. A list.
+takes "size: count, sampling_factor: number = 1e-5"
+function utils.make_sampling_table(size, factor)
+  local list = {}
+  for i = 0, size - 1 do
+    local rank = math.max(i, 1)
+    local inverse = rank * (math.log(rank) + 0.577) + 0.5 - 1 / (12 * rank)
+    list[i + 1] = math.min(1, math.sqrt(factor * inverse))
+  end
+  return list
+end
+
 -- What a step gets, of its parts.
 takes "x: data, y?: data, sample_weight?: data"
 function utils.pack_x_y_sample_weight(x, y, weight)

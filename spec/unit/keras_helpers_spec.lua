@@ -193,4 +193,29 @@ describe("keras.distribution", function()
       assert.truthy(message:find(text, 1, true), message)
     end
   end)
+
+  it("knows how probably a word is taken, and draws classes beside the true ones, as word2vec does", function()
+    local list = flow.utils.make_sampling_table(10)
+    for i, value in ipairs { 0.00315225, 0.00315225, 0.00547597, 0.00741556 } do assert.near(value, list[i], 1e-7) end
+    assert.equal(10, #list)
+    local random, classes = flow.random, flow.tensor({ { 3, 1 } }, { dtype = "int64" })
+    local drawn, of_true, of_drawn = random.log_uniform_candidate_sampler { true_classes = classes, num_true = 2, num_sampled = 4,
+      unique = false, range_max = 8, seed = 1, name = "negative_sampling" }
+    assert.near(0.40622804, of_true[{ 1, 1 }]:item(), 1e-5)
+    assert.near(0.73814046, of_true[{ 1, 2 }]:item(), 1e-5)
+    assert.same({ 4, 4, "int64" }, { drawn.shape[1], of_drawn.shape[1], drawn.dtype })
+    local all = random.log_uniform_candidate_sampler(classes, 2, 8, true, 8, 1):totable()
+    table.sort(all)
+    assert.same({ 0, 1, 2, 3, 4, 5, 6, 7 }, all)
+    assert.same({ 0.5, 0.5 }, select(2, random.uniform_candidate_sampler(classes, 2, 4, false, 8))[1]:totable())
+    local counts = {}
+    for _, class in ipairs(random.log_uniform_candidate_sampler(classes, 2, 8000, false, 8, 3):totable()) do
+      counts[class] = (counts[class] or 0) + 1
+    end
+    for class = 0, 7 do assert.near(math.log((class + 2) / (class + 1)) / math.log(9), counts[class] / 8000, 0.02) end
+    assert.matches("num_sampled is 9, but there are only 8", message_of(function()
+      return (random.uniform_candidate_sampler(classes, 2, 9, true, 8)) end))
+    assert.matches("true_classes is {batch, num_true}, {batch, 1}", message_of(function()
+      return (random.uniform_candidate_sampler(classes, 1, 2, true, 8)) end))
+  end)
 end)

@@ -14,9 +14,10 @@ local C, raise = native.C, errors.raise
 local context = native.context
 local takes = signature.takes
 -- What other files have is loaded when it is asked for.
-local VARIATES, DRAWS = "flow.tensor.random_variates", "flow.tensor.composed.draws"
+local VARIATES, DRAWS, SAMPLERS = "flow.tensor.random_variates", "flow.tensor.composed.draws", "flow.tensor.composed.candidate_samplers"
 local ELSEWHERE = { categorical = VARIATES, gamma = VARIATES, beta = VARIATES, binomial = VARIATES, dropout = VARIATES,
-  SeedGenerator = VARIATES, Generator = DRAWS, stateless_uniform = DRAWS, stateless_normal = DRAWS, stateless_truncated_normal = DRAWS }
+  uniform_candidate_sampler = SAMPLERS, log_uniform_candidate_sampler = SAMPLERS, SeedGenerator = VARIATES, Generator = DRAWS,
+  stateless_uniform = DRAWS, stateless_normal = DRAWS, stateless_truncated_normal = DRAWS }
 local random = signature.module("flow.random", nil, function(module, name)
   if not ELSEWHERE[name] then return nil end
   require(ELSEWHERE[name])

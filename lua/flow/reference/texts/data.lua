@@ -356,6 +356,8 @@ flow.utils.DatasetCreator: Data for fit, evaluate and predict that each worker m
 flow.utils.skipgrams: Pairs of words that stand near each other, with the label 1, and as many of random words, with the label 0.
   local couples, labels = flow.utils.skipgrams({ 3, 1, 2 }, { vocabulary_size = 10, window_size = 1, seed = 1 })
   print(#couples + #labels)      --> 16
+flow.utils.make_sampling_table: How probably `skipgrams` takes each word, of words in the order of how frequent they are.
+  print(#flow.utils.make_sampling_table(10))      --> 10
 flow.utils.pad_sequences: Lists of different lengths as one tensor, filled up and cut.
   print(flow.utils.pad_sequences({ { 1 }, { 2, 3 } }))
 flow.utils.split_dataset: Two data sets of the first and the last elements.
