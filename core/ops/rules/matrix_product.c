@@ -147,6 +147,24 @@ flow_batch_kind flow_kind_matmul(const flow_attributes *attributes, const flow_s
   return of_a <= MOST_ELEMENTS && of_b <= MOST_ELEMENTS && of_a * columns <= MOST_WORK ? FLOW_MAP : FLOW_WHOLE;
 }
 
+/* MAP where a row of the batch has enough rows of the matrix to share a copy of the weights, and neither is too large for a core's cache:
+ * then ops before and after go on with what is there. */
+flow_batch_kind flow_kind_dense(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  enum { FEWEST_ROWS = 48, MOST_WEIGHTS = 1 << 18, MOST_ELEMENTS = 1 << 17 };
+  (void)attributes;
+  if (input_count < 2 || inputs[0].rank < 3 || inputs[0].dims[0] >= 0) return FLOW_WHOLE;
+  const flow_signature *x = &inputs[0], *w = &inputs[1];
+  double rows = 1, inputs_of = (double)w->dims[0], units = (double)w->dims[1];
+  for (int i = 1; i < x->rank - 1; i++) {
+    if (x->dims[i] < 0) return FLOW_WHOLE;
+    rows *= (double)x->dims[i];
+  }
+  return rows >= FEWEST_ROWS && inputs_of * units <= MOST_WEIGHTS && rows * (inputs_of > units ? inputs_of : units) <= MOST_ELEMENTS
+             ? FLOW_MAP
+             : FLOW_WHOLE;
+}
+
 /* ---- gradients --------------------------------------------------------------------------------------------------- */
 
 /* matmul(a, b), each transposed if its flag says so. */

@@ -28,6 +28,7 @@ static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
     .exact = call->exact,
+    .unsplit = call->partial && call->op == FLOW_OP_dense, /* of a chunk, which may have any number of rows */
     .bfloat16 = is_rounded(call),
     .members = call->members,
     .m = p->m,
@@ -305,4 +306,13 @@ const flow_kernel FLOW_KERNELS(matmul)[] = {
   PLAIN,
   { 0 }
 };
-const flow_kernel FLOW_KERNELS(dense)[] = { TILED(tiled), TILED(bfloat16), DOUBLES, PLAIN, { 0 } };
+const flow_kernel FLOW_KERNELS(dense)[] = {
+  TILED(tiled),
+  TILED(bfloat16),
+  TILED_CHUNK(tiled),
+  TILED_CHUNK(bfloat16),
+  DOUBLES,
+  { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
+  PLAIN,
+  { 0 }
+};
