@@ -29,7 +29,6 @@ enum {
   SLOW_ROWS = 16,             /* as which fewer rows count: they take as long, since B comes from outside of the first-level cache */
   EXACT_ROWS = 32,            /* as which m counts where an exact product is split */
   OWN_ROWS = 2 * TILE_ROWS,   /* a member's own rows, at least: fewer share a copy of B too seldom */
-  FAR_FLOATS = 1 << 18,       /* of a C that is not in the second-level cache, so that first stores would wait */
   OWN_FLOATS = 1 << 20        /* of B that several members read, at most: from their caches */
 };
 
@@ -190,7 +189,7 @@ double gemm_cost(const gemm *g)
 
 /* ---- a block of C --------------------------------------------------------------------------------------------------- */
 
-/* Asks for a tile of C, to be written, while its products are computed. */
+/* Asks for a tile of C, to be written, while its products are computed: first stores to lines that are far away would wait. */
 static void fetch_tile(const float *c, int64_t ldc, int rows)
 {
   for (int i = 0; i < rows; i++, c += ldc) {
@@ -208,7 +207,6 @@ static void block_tiled(const gemm *g, const gemm_block *w, float *scratch)
 {
   float *panel = scratch, *packed = scratch + DEPTH * PANEL;
   int64_t step = gemm_even_block(w->depth, DEPTH, 1);
-  const int is_far = g->m * w->ldc > FAR_FLOATS;
   int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)gemm_blocks_of(w->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;   /* tiles of nearly equal rows: short ones are slow */
   for (int64_t k = 0; k < w->depth; k += step) {
@@ -236,7 +234,7 @@ static void block_tiled(const gemm *g, const gemm_block *w, float *scratch)
         e.ahead_step = next_b.ld;
         if (g->transpose_b || count < LINES) fetch_some(&next_b);
         fetch_some(&next_a);
-        if (is_far && k == 0) fetch_tile(c, w->ldc, rows);
+        if (k == 0) fetch_tile(c, w->ldc, rows);
         if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, g->lda, b, t == 0 ? in_place : 0, panel, c, w->ldc, &e);
         else edge_tile(tiles[rows][g->transpose_a], depth, a, g->lda, panel, c, w->ldc, rows, columns, &e);
       }
