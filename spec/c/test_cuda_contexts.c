@@ -11,6 +11,7 @@
 #include "compiled_families.h"
 #include "cuda/emulation/emulation.h"
 #include "cuda/ops/step/bundle.h"
+#include "cuda/runtime/runtime.h"
 
 #define X(image, list) extern const unsigned long long flow_cuda_##image##_fatbin[];
 FLOW_CUDA_IMAGES(X)
@@ -122,10 +123,36 @@ static void what_ends_a_context_stays(void **state)
   in_a_child(lose_a_device);
 }
 
+/* Who is told that a GPU is lost is told what to do; other failures go on. */
+static const char *use_a_lost_device(void)
+{
+  const flow_accelerator *lost, *kept;
+  flow_queue *queue, *other;
+  void *memory;
+  if (flow_cuda_table.open(1, &lost) != FLOW_OK || lost->functions->queue_new(lost, &queue) != FLOW_OK) return "gpu:1";
+  if (flow_cuda_table.open(0, &kept) != FLOW_OK || kept->functions->queue_new(kept, &other) != FLOW_OK) return "gpu:0";
+  emulated_end_context(1, cudaErrorIllegalAddress);
+  for (int i = 0; i < 2; i++) {
+    if (lost->functions->synchronize(queue) != FLOW_INTERNAL) return "nobody is told";
+    if (!strstr(flow_last_error(), "an illegal memory access was encountered (700); this process cannot use the GPU again: start a new"))
+      return "nobody is told what to do";
+  }
+  if (kept->functions->allocate(other, 100, &memory) != FLOW_OK || kept->functions->synchronize(other) != FLOW_OK)
+    return "gpu:0 is lost, too";
+  return NULL;
+}
+
+static void a_lost_device_is_told_with_what_to_do(void **state)
+{
+  (void)state;
+  in_a_child(use_a_lost_device);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(contexts_are_made_by_use), cmocka_unit_test(what_ends_a_context_stays),
+    cmocka_unit_test(a_lost_device_is_told_with_what_to_do),
     cmocka_unit_test(a_kernel_is_not_loaded_while_its_thread_captures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,10 @@ static const agreement_number list[] = {
   /* errors */
   VALUE(cudaSuccess) VALUE(cudaErrorInvalidValue) VALUE(cudaErrorMemoryAllocation) VALUE(cudaErrorInvalidConfiguration)
   VALUE(cudaErrorInsufficientDriver) VALUE(cudaErrorNoDevice) VALUE(cudaErrorInvalidDevice) VALUE(cudaErrorInvalidKernelImage)
-  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorIllegalAddress) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady)
+  VALUE(cudaErrorInvalidResourceHandle) VALUE(cudaErrorSymbolNotFound) VALUE(cudaErrorNotReady)
+  VALUE(cudaErrorContained) VALUE(cudaErrorIllegalAddress) VALUE(cudaErrorLaunchTimeout) VALUE(cudaErrorAssert)
+  VALUE(cudaErrorHardwareStackError) VALUE(cudaErrorIllegalInstruction) VALUE(cudaErrorMisalignedAddress)
+  VALUE(cudaErrorInvalidAddressSpace) VALUE(cudaErrorInvalidPc) VALUE(cudaErrorLaunchFailure) VALUE(cudaErrorExternalDevice)
   VALUE(cudaErrorNotSupported)
   VALUE(cudaErrorStreamCaptureUnsupported) VALUE(cudaErrorStreamCaptureInvalidated) VALUE(cudaErrorStreamCaptureMerge)
   VALUE(cudaErrorStreamCaptureUnmatched) VALUE(cudaErrorStreamCaptureUnjoined) VALUE(cudaErrorStreamCaptureIsolation)

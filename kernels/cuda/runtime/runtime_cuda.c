@@ -19,11 +19,26 @@ enum { LEAST_ARCHITECTURE = 80 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 
+/* What "leaves the process in an inconsistent state", after which "any further CUDA work will return the same error" (cudaError_t of the
+ * CUDA Runtime API). */
+static int ends_process(cudaError_t error)
+{
+  switch (error) {
+    case cudaErrorContained: case cudaErrorIllegalAddress: case cudaErrorLaunchTimeout: case cudaErrorAssert:
+    case cudaErrorHardwareStackError: case cudaErrorIllegalInstruction: case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace: case cudaErrorInvalidPc: case cudaErrorLaunchFailure: case cudaErrorExternalDevice:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
 {
   cudaGetLastError();
-  return flow_fail(error == cudaErrorMemoryAllocation ? FLOW_OUT_OF_MEMORY : FLOW_INTERNAL, "gpu:%d: %s: %s (%d)", device->base.index, what,
-                   cudaGetErrorString(error), (int)error);
+  const char *more = "; this process cannot use the GPU again: start a new one, which can go on from a checkpoint";
+  return flow_fail(error == cudaErrorMemoryAllocation ? FLOW_OUT_OF_MEMORY : FLOW_INTERNAL, "gpu:%d: %s: %s (%d)%s", device->base.index,
+                   what, cudaGetErrorString(error), (int)error, ends_process(error) ? more : "");
 }
 
 /* The runtime cannot tell whether a device has a context without making one; the driver can. Asked through the runtime, because the

@@ -14,7 +14,9 @@ typedef enum cudaError {
   cudaErrorInvalidResourceHandle = 400, cudaErrorSymbolNotFound = 500, cudaErrorNotReady = 600, cudaErrorNotSupported = 801,
   cudaErrorStreamCaptureUnsupported = 900, cudaErrorStreamCaptureInvalidated = 901, cudaErrorStreamCaptureMerge = 902,
   cudaErrorStreamCaptureUnmatched = 903, cudaErrorStreamCaptureUnjoined = 904, cudaErrorStreamCaptureIsolation = 905,
-  cudaErrorIllegalAddress = 700,
+  cudaErrorContained = 226, cudaErrorIllegalAddress = 700, cudaErrorLaunchTimeout = 702, cudaErrorAssert = 710,
+  cudaErrorHardwareStackError = 714, cudaErrorIllegalInstruction = 715, cudaErrorMisalignedAddress = 716,
+  cudaErrorInvalidAddressSpace = 717, cudaErrorInvalidPc = 718, cudaErrorLaunchFailure = 719, cudaErrorExternalDevice = 911,
   cudaErrorCapturedEvent = 907, cudaErrorStreamCaptureWrongThread = 908, cudaErrorUnknown = 999
 } cudaError_t;
 
