@@ -318,6 +318,82 @@ static void threads_go_on_with_their_lines(void **state)
   release((flow_operand[]){ z, p, d, labels, one, two, g, all, largest, lines, more }, 11);
 }
 
+/* Threads that share a line wait for each other within their warp, so that a sum, and what its first thread makes of it, take one turn.
+ * Sums of 64 have 16 threads, of 128 a whole warp; the outputs of the second one lie side by side. */
+static void teams_wait_within_their_warps(void **state)
+{
+  (void)state;
+  enum { ROWS = 64, COLUMNS = 10, LONG = 128, CLASSES = 200 };
+  const flow_attributes first = { .reduce = { .count = 1, .axes = { 0 } } }, last = { .axis = { 1 } };
+  flow_operand x = vector(LONG, FLOW_FLOAT32), m = matrix(ROWS, COLUMNS), z = matrix(2, CLASSES), p = matrix(2, CLASSES);
+  flow_operand of_x = vector(1, FLOW_FLOAT32), of_part = vector(1, FLOW_FLOAT32), both = vector(1, FLOW_FLOAT32);
+  flow_operand of_columns = vector(COLUMNS, FLOW_FLOAT32), of_p = vector(1, FLOW_FLOAT32), again = vector(1, FLOW_FLOAT32);
+  begin();
+  fill_with(part(x, LONG - 1, 1, 1), 5);                                /* one element, of which another thread makes its share */
+  sum(x, of_x);
+  sum(part(x, 0, ROWS, 1), of_part);
+  add(of_x, of_part, both);
+  add(both, both, both);
+  enqueue(FLOW_OP_sum, &first, &m, 1, &of_columns);
+  enqueue(FLOW_OP_softmax, &last, &z, 1, &p);
+  flow_operand row = part(p, CLASSES, CLASSES, 1);
+  row.rank = 1;
+  sum(row, of_p);                                                       /* of what another team has written */
+  sum(of_p, again);
+  assign_add(of_p, again);                                              /* once it was read */
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    double all = 0, some = 0, of_column = 0;
+    float of_vector[LONG], of_matrix[ROWS * COLUMNS], logits[2 * CLASSES];
+    for (int i = 0; i < LONG; i++) all += of_vector[i] = i == LONG - 1 ? 5 : (float)((i * 5 + r) % 13);
+    of_vector[LONG - 1] = (float)r;
+    for (int i = 0; i < ROWS; i++) some += of_vector[i];
+    for (int i = 0; i < ROWS * COLUMNS; i++) of_matrix[i] = (float)((i * 3 + r) % 17);
+    for (int i = 0; i < ROWS; i++) of_column += of_matrix[i * COLUMNS + 7];
+    for (int i = 0; i < 2 * CLASSES; i++) logits[i] = (float)((i + r) % 5);
+    cuda_ok(gpu->upload(queue, x.data, of_vector, sizeof of_vector));
+    cuda_ok(gpu->upload(queue, m.data, of_matrix, sizeof of_matrix));
+    cuda_ok(gpu->upload(queue, z.data, logits, sizeof logits));
+    replay(recording);
+    assert_float_equal(item(&both, 0), 2 * (all + some), 0);
+    assert_float_equal(item(&of_columns, 7), of_column, 0);
+    assert_float_equal(item(&again, 0), 1, 1e-5);
+    assert_float_equal(item(&of_p, 0), 2, 1e-5);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, m, z, p, of_x, of_part, both, of_columns, of_p, again }, 10);
+}
+
+/* However long the chain is that a thread makes of its lines. */
+static void chains_of_lines(void **state)
+{
+  (void)state;
+  enum { ROWS = 40, CLASSES = 3, LENGTH = 6 };
+  const flow_attributes last = { .axis = { 1 } }, of_line = { .reduce = { .count = 1, .axes = { 1 } } };
+  flow_operand x[LENGTH + 1], y = vector(ROWS, FLOW_FLOAT32);
+  for (int i = 0; i <= LENGTH; i++) x[i] = matrix(ROWS, CLASSES);
+  begin();
+  for (int i = 0; i < LENGTH; i++) enqueue(FLOW_OP_softmax, &last, &x[i], 1, &x[i + 1]);
+  enqueue(FLOW_OP_max, &of_line, &x[LENGTH], 1, &y);
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    const double z[CLASSES] = { r % 5, 1, 2 };
+    double e[CLASSES];
+    for (int k = 0; k < CLASSES; k++) put(&x[0], 7 * CLASSES + k, (float)(e[k] = z[k]));
+    for (int i = 0; i < LENGTH; i++) {
+      double total = 0;
+      for (int k = 0; k < CLASSES; k++) total += e[k] = exp(e[k]);
+      for (int k = 0; k < CLASSES; k++) e[k] /= total;
+    }
+    replay(recording);
+    assert_float_equal(item(&y, 7), fmax(e[0], fmax(e[1], e[2])), 1e-6);
+    assert_float_equal(item(&y, 8), 1.0 / CLASSES, 1e-6);
+  }
+  gpu->recording_release(recording);
+  release(x, LENGTH + 1);
+  release(&y, 1);
+}
+
 /* What is large, or no kernel, comes between what is before and after it. */
 static void others_come_between(void **state)
 {
@@ -413,8 +489,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     test(small_launches_are_one), test(one_alone_stays_what_it_was), test(reads_come_after_writes), test(writes_come_after_reads),
     test(later_writes_win), test(strides_count), test(one_that_depends_on_many), test(effects_wait_for_the_verdict),
-    test(threads_go_on_with_their_lines), test(others_come_between), test(what_is_too_much_for_one_is_several),
-    test(queues_that_are_recorded_together),
+    test(threads_go_on_with_their_lines), test(teams_wait_within_their_warps), test(chains_of_lines),
+    test(others_come_between), test(what_is_too_much_for_one_is_several), test(queues_that_are_recorded_together),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,12 +21,13 @@ typedef struct access { const char *from, *to; access_kind kind; int step; } acc
 typedef enum own_part { ANY_PART, OWN_ELEMENT, OWN_LINE } own_part;
 
 /* group: the first launch that this one depends on by way of others, or itself. last: the turn that ends it. elements: how many there are
- * where each is a thread's own from beginning to end; else 0. place: the thread of the first of those. */
+ * where each is a thread's own from beginning to end, or that a team of threads in one warp leaves to its first; else 0. place: the thread
+ * of the first of those. wait: how many waits of warps are in its last turn before the launch is done. */
 typedef struct bundled {
   flow_cuda_kernel kernel;
-  int              op, group, word, items, first_access, last, place;
+  int              op, group, word, items, first_access, last, place, wait;
   unsigned         phases;                   /* of a block kernel, those that do something */
-  int              together;                 /* all of them in one turn */
+  int              together, is_team;        /* all of them in one turn; by more than a thread for each line */
   own_part         reads, writes;
   int64_t          count, elements;
   size_t           bytes;
@@ -53,32 +54,34 @@ static const struct { int16_t number, phases; } small_kernels[CUDA_KERNEL_COUNT]
 };
 
 /* How a block kernel's threads share its lines. threads: that work on the same one: with one thread nobody waits for others, and the
- * results of few are combined in one phase, the last. lines: 0 where that is not known. reads: what a line is made of. */
-typedef struct line_sharing { int threads; int64_t lines; own_part reads; } line_sharing;
+ * results of few are combined in one phase, the last. in_warp: those of a line are neighbours in a warp, if the block's first thread is a
+ * warp's first. lines: 0 where that is not known. reads: what a line is made of. */
+typedef struct line_sharing { int threads, in_warp; int64_t lines; own_part reads; } line_sharing;
 
 static line_sharing sharing_of_reduce(const void *arguments)
 {
   const reduce_arguments *a = arguments;
   int of_own = flow_cuda_view_is(&a->along, 1) && flow_cuda_view_is(&a->x, a->length);
-  return (line_sharing){ a->lanes, a->outputs, of_own ? OWN_LINE : ANY_PART };
+  int in_warp = a->lanes == 1 || (!a->outputs_first && a->lanes <= WARP);
+  return (line_sharing){ a->lanes, in_warp, a->outputs, of_own ? OWN_LINE : ANY_PART };
 }
 
 static line_sharing sharing_of_softmax(const void *arguments)
 {
   const softmax_arguments *a = arguments;
-  return (line_sharing){ a->team, a->lines, OWN_LINE };
+  return (line_sharing){ a->team, a->team <= WARP, a->lines, OWN_LINE };
 }
 
 static line_sharing sharing_of_cross_entropy(const void *arguments)
 {
   const cross_entropy_arguments *a = arguments;
-  return (line_sharing){ a->team, a->lines, OWN_LINE };
+  return (line_sharing){ a->team, a->team <= WARP, a->lines, OWN_LINE };
 }
 
 static line_sharing sharing_of_block(const void *arguments)
 {
   (void)arguments;
-  return (line_sharing){ BLOCK_THREADS, 0, ANY_PART };
+  return (line_sharing){ BLOCK_THREADS, 0, 0, ANY_PART };
 }
 
 static line_sharing sharing_of(flow_cuda_kernel kernel, const void *arguments)
@@ -117,7 +120,7 @@ static const struct { unsigned char writes, reads; } own_elements[CUDA_KERNEL_CO
 };
 
 /* Says of a launch what its elements touch. A block whose lines have a thread each has as many elements; several blocks have none, as two
- * threads of the bundle's block would have to be one. */
+ * threads of the bundle's block would have to be one. The one line of a team is one element: all read for it, the first writes it. */
 static void find_elements(bundled *launch, const line_sharing *sharing)
 {
   if (!small_kernels[launch->kernel].phases) {
@@ -127,6 +130,10 @@ static void find_elements(bundled *launch, const line_sharing *sharing)
   } else if (sharing->threads == 1 && launch->count == 1) {
     launch->elements = sharing->lines;
     launch->reads = sharing->reads;
+    launch->writes = OWN_LINE;
+  } else if (sharing->in_warp && sharing->lines == 1 && launch->count == 1) {
+    launch->is_team = 1;
+    launch->elements = 1;
     launch->writes = OWN_LINE;
   }
 }
@@ -172,18 +179,19 @@ static int end_of_accesses(const flow_cuda_bundle *self, int launch)
 
 typedef enum dependence { INDEPENDENT, BY_ELEMENTS, DEPENDENT } dependence;
 
-/* BY_ELEMENTS: thread by thread, if both take the same elements: then a thread's own order is enough. */
+/* BY_ELEMENTS: thread by thread, if both take the same elements: then a thread's own order is enough. It is not for what several threads
+ * read. */
 static dependence depend(const flow_cuda_bundle *self, int earlier, int later)
 {
   const bundled *first = &self->launches[earlier], *second = &self->launches[later];
-  int elements = first->elements > 0 && first->elements == second->elements;
+  int elements = first->elements > 0 && first->elements == second->elements && !second->is_team;
   dependence found = INDEPENDENT;
   for (int i = first->first_access; i < end_of_accesses(self, earlier); i++)
     for (int k = second->first_access; k < end_of_accesses(self, later); k++) {
       const access *a = &self->accesses[i], *b = &self->accesses[k];
       if ((a->kind == b->kind && a->kind != WRITES) || a->from >= b->to || b->from >= a->to) continue;
       int same = a->from == b->from && a->step == b->step && a->step > 0;
-      if (!elements || (first->elements > 1 && !same)) return DEPENDENT;
+      if (!elements || (first->elements > 1 && !same) || (first->is_team && a->kind != WRITES)) return DEPENDENT;
       found = BY_ELEMENTS;
     }
   return found;
@@ -209,8 +217,9 @@ static int words_of(size_t bytes) { return (int)((bytes + sizeof(uint64_t) - 1) 
 
 static int bits_of(unsigned bits) { return bits ? 1 + bits_of(bits & (bits - 1)) : 0; }
 
-/* A block kernel's phases are counted as items, one per block and turn, or one per block where all run in one turn. Phase 1 (the second)
- * of a kernel whose threads work in groups of at most REDUCE_FIRST has nothing to combine and is left out. */
+/* A block kernel's phases are counted as items, one per block and turn, or one per block where all run in one turn: threads of the same
+ * line that are in one warp wait for each other between the phases of an item (bundle_do), not for the block between turns. Phase 1 (the
+ * second) of a kernel whose threads work in groups of at most REDUCE_FIRST has nothing to combine and is left out. */
 flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *call, flow_cuda_kernel kernel, int64_t count,
                                  const void *arguments, size_t bytes, int *taken)
 {
@@ -224,7 +233,7 @@ flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *cal
   int phases = small_kernels[kernel].phases;
   line_sharing sharing = sharing_of(kernel, arguments);
   bundled launch = { .kernel = kernel, .op = call->op, .group = self->count, .word = self->words, .first_access = self->access_count,
-                     .phases = phases ? (1u << phases) - 1 : 0, .together = phases == 1 || sharing.threads == 1, .count = count,
+                     .phases = phases ? (1u << phases) - 1 : 0, .together = phases == 1 || sharing.in_warp, .count = count,
                      .bytes = bytes };
   if (sharing.threads <= REDUCE_FIRST) launch.phases &= ~2u;
   find_elements(&launch, &sharing);
@@ -243,21 +252,28 @@ flow_status flow_cuda_bundle_add(flow_cuda_bundle **bundle, const flow_call *cal
 
 /* ---- turns ------------------------------------------------------------------------------------------------------------------------- */
 
+/* How often the threads of a warp wait for each other between the launch's phases, where one item has all of them. */
+static int waits_of(const bundled *launch) { return launch->phases && launch->together ? bits_of(launch->phases) - 1 : 0; }
+
 /* The first turn in which a launch of the group may begin. *place: the first thread that its elements need, as those that it goes on from
- * have it; -1: any. */
-static int earliest_turn(const flow_cuda_bundle *self, int launch, int *place)
+ * have it; -1: any. *wait: the waits of its warps in that turn until it begins. */
+static int earliest_turn(const flow_cuda_bundle *self, int launch, int *place, int *wait)
 {
   int turn = 0;
   *place = -1;
+  *wait = 0;
   for (int i = 0; i < launch; i++) {
     const bundled *before = &self->launches[i];
     if (before->group != self->launches[launch].group) continue;
     dependence found = depend(self, i, launch);
     if (found == INDEPENDENT) continue;
     int joins = found == BY_ELEMENTS && (before->last > turn || *place < 0 || *place == before->place);
+    if (before->wait + waits_of(&self->launches[launch]) > MOST_WAITS) joins = 0;
     int from = before->last + !joins;
     if (from < turn) continue;
+    if (from > turn) *wait = 0;
     if (from > turn || joins) *place = joins ? before->place : -1;
+    if (joins && before->wait > *wait) *wait = before->wait;
     turn = from;
   }
   return turn;
@@ -276,7 +292,7 @@ static void place_elements(flow_cuda_bundle *self, int *placed, bundled *launch,
   if (place < 0) place = self->small[turn]++ * WARP % BLOCK_THREADS;
   launch->last = turn;
   launch->place = place;
-  place_item(self, placed, launch, turn, 0, place, (int)launch->count);
+  place_item(self, placed, launch, turn, (unsigned)launch->wait << BUNDLE_WAITS, place, (int)launch->count);
 }
 
 /* A block needs its part of the shared memory from its first turn to its last. Looks for the first turn from which on one part is free
@@ -296,7 +312,7 @@ static void place_block(flow_cuda_bundle *self, int *placed, bundled *launch, in
   unsigned left = launch->phases;
   for (int k = 0; k < turns; k++) {
     unsigned phases = launch->together ? left : left & ~(left - 1);
-    place_item(self, placed, launch, turn + k, phases, part, which);
+    place_item(self, placed, launch, turn + k, phases | (unsigned)launch->wait << BUNDLE_WAITS, part, which);
     left &= ~phases;
   }
   if (turn + turns - 1 > launch->last) launch->last = turn + turns - 1;
@@ -312,11 +328,12 @@ static int place_group(flow_cuda_bundle *self, int group)
   for (int i = group; i < self->count; i++) {
     bundled *launch = &self->launches[i];
     if (launch->group != group) continue;
-    int place, turn = earliest_turn(self, i, &place);
+    int place, turn = earliest_turn(self, i, &place, &launch->wait);
     launch->last = turn;
     launch->place = place < 0 ? 0 : place;
     if (!small_kernels[launch->kernel].phases) place_elements(self, &placed, launch, turn, place);
     for (int k = 0; small_kernels[launch->kernel].phases && k < launch->count; k++) place_block(self, &placed, launch, turn, k);
+    launch->wait += waits_of(launch);
   }
   return placed;
 }

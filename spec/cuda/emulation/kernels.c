@@ -54,7 +54,8 @@ static uint64_t at(const order *self, uint64_t i)
            const recurrent_arguments *: RECURRENT_SHARED, const reduce_wide_arguments *: REDUCE_WIDE_SHARED, default: BLOCK_SHARED)
 /* Where their number is said by the arguments. */
 typedef int phases_function(const void *arguments);
-#define PHASES_OF(type) _Generic((const type *)NULL, const recurrent_arguments *: recurrent_phases, default: (phases_function *)NULL)
+#define PHASES_OF(type) _Generic((const type *)NULL, const recurrent_arguments *: recurrent_phases, \
+                                 const bundle_arguments *: bundle_phases, default: (phases_function *)NULL)
 
 static const struct kernel {
   const char       *name;

@@ -9,8 +9,10 @@
 
 /* Blocks that keep a device busy; elements a lane takes before a slice more pays; slices that the second launch reduces at one go. */
 enum { BLOCKS_WANTED = 512, LEAST_OF_A_LANE = 32, MOST_SLICES = 512, MOST_OUTPUTS_SIDE_BY_SIDE = 32 };
-/* Of FEW_ELEMENTS threads wait for each other longer than for memory: a thread takes short lines as a whole, or REDUCE_RUN elements. */
-enum { FEW_ELEMENTS = 4096, SHORT_LINE = 16 };
+/* Of FEW_ELEMENTS threads wait for each other longer than for memory: a thread takes short lines as a whole, or REDUCE_RUN elements. Up to
+ * FEW_IN_WARPS the lanes of an output are in one warp, which waits for itself alone in a bundle (bundling.h): that saves a turn, and what
+ * neighbours do not read side by side is in the cache for the other warps. */
+enum { FEW_ELEMENTS = 4096, SHORT_LINE = 16, FEW_IN_WARPS = 16384, WARP = 32 };
 
 /* A bit for each axis that goes away; no axes named are all of them. */
 static unsigned reduced_axes(const flow_attributes *attributes, int rank)
@@ -39,11 +41,12 @@ static int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static void spread_lanes(reduce_arguments *a)
 {
   int64_t kept = magnitude(a->x.stride[a->x.rank - 1]), along = magnitude(a->along.stride[a->along.rank - 1]);
-  a->outputs_first = a->length <= 1 || (a->outputs > 1 && kept < along);
   int few = a->length <= FEW_ELEMENTS && a->outputs <= FEW_ELEMENTS && a->length * a->outputs <= FEW_ELEMENTS;
   int64_t parts = !few ? a->length : a->length <= SHORT_LINE ? 1 : divided_up(a->length, REDUCE_RUN);
   int32_t columns = power_of_two_from(a->outputs, MOST_OUTPUTS_SIDE_BY_SIDE), lanes = power_of_two_from(parts, BLOCK_THREADS);
-  a->lanes = a->outputs_first && lanes > BLOCK_THREADS / columns ? BLOCK_THREADS / columns : lanes;
+  const int packed = a->length <= 1 || (a->outputs > 1 && kept < along);
+  a->lanes = packed && lanes > BLOCK_THREADS / columns ? BLOCK_THREADS / columns : lanes;
+  a->outputs_first = packed && (a->lanes == 1 || a->lanes > WARP || a->length * a->outputs > FEW_IN_WARPS);
   a->groups = divided_up(a->outputs, BLOCK_THREADS / a->lanes);
   a->slice = a->length;
 }

@@ -39,7 +39,8 @@ enum { BUNDLE_ITEMS = 192, BUNDLE_WORDS = 3584, BUNDLE_PARTS = 6, BUNDLE_PART = 
 #endif
 
 /* kernel: a small_kernel. which: the elements of an element kernel, their number; of a block kernel, one block. phases: those of a block
- * kernel that are done in this turn, a bit for each. place: the thread of the first element; of a block kernel, its part and BUNDLE_PARTS
+ * kernel that are done in this turn, a bit for each; from bit BUNDLE_WAITS on, for the emulated device, how often the item's warps have
+ * waited in this turn when it begins. place: the thread of the first element; of a block kernel, its part and BUNDLE_PARTS
  * times the thread that is its first. word: where its arguments begin. */
 typedef struct bundle_item { int16_t kernel, phases, place, word; int32_t which; } bundle_item;
 
@@ -52,20 +53,46 @@ typedef struct bundle_arguments {
   uint64_t    words[BUNDLE_WORDS];
 } bundle_arguments;
 
+/* Several phases in one turn are of threads that share what they make with others of their own warp alone. The emulated device ends all
+ * threads' work up to a wait before any goes on, in MOST_WAITS + 1 rounds; `round`: the present one. A thread of the device goes through
+ * all: bundle_do is called by whole warps. */
+enum { BUNDLE_WAITS = 4, MOST_WAITS = 2 };
+#if defined(__CUDACC__)
+#define BUNDLE_HAS(item, phase, round) ((item)->phases >> (phase) & 1)
+#define BUNDLE_BEGINS(item, round)     1
+#define BUNDLE_WAIT()                  __syncwarp()
+#else
+/* The phase's number among the item's phases, with those before the item. */
+static inline int bundle_round(const bundle_item *item, int phase)
+{
+  int before = item->phases >> BUNDLE_WAITS;
+  for (int k = 0; k < phase; k++) before += item->phases >> k & 1;
+  return before;
+}
+#define BUNDLE_HAS(item, phase, round) ((item)->phases >> (phase) & 1 && bundle_round(item, phase) == (round))
+#define BUNDLE_BEGINS(item, round)     ((item)->phases >> BUNDLE_WAITS == (round))
+#define BUNDLE_WAIT()                  ((void)0)
+#endif
+
 /* A thread's share of an item. Elements and a block kernel's threads go to threads from `place` on, round the block. */
-BODY void bundle_do(const bundle_item *item, int thread, void *part, const void *arguments)
+BODY void bundle_do(const bundle_item *item, int round, int thread, void *part, const void *arguments)
 {
   int mine = (thread - item->place / BUNDLE_PARTS) & (BLOCK_THREADS - 1);
+  (void)round;
   switch (item->kernel) {
 #define ELEMENT(name)                                                                                                           \
     case SMALL_##name:                                                                                                          \
-      ROLLED for (int i = (thread - item->place) & (BLOCK_THREADS - 1); i < item->which; i += BLOCK_THREADS)                    \
-        name(i, (const name##_arguments *)arguments);                                                                           \
+      if (BUNDLE_BEGINS(item, round))                                                                                           \
+        ROLLED for (int i = (thread - item->place) & (BLOCK_THREADS - 1); i < item->which; i += BLOCK_THREADS)                  \
+          name(i, (const name##_arguments *)arguments);                                                                         \
       return;
 #define BLOCK(name, all)                                                                                                        \
     case SMALL_##name:                                                                                                          \
-      ROLLED for (int phase = 0; phase < (all); phase++)                                                                        \
-        if (item->phases >> phase & 1) name(phase, mine, item->which, part, (const name##_arguments *)arguments);               \
+      ROLLED for (int phase = 0; phase < (all); phase++) {                                                                      \
+        if (!BUNDLE_HAS(item, phase, round)) continue;                                                                          \
+        name(phase, mine, item->which, part, (const name##_arguments *)arguments);                                              \
+        BUNDLE_WAIT();                                                                                                          \
+      }                                                                                                                         \
       return;
     SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
@@ -74,22 +101,34 @@ BODY void bundle_do(const bundle_item *item, int thread, void *part, const void 
   }
 }
 
-/* A phase is a turn. */
+/* A phase is a turn, or, of the emulated device, a round of one. */
 BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundle_arguments *p)
 {
-  int turn = p->first[block] + phase;
+#if defined(__CUDACC__)
+  const int round = 0, turn = p->first[block] + phase;
+#else
+  const int round = phase % (MOST_WAITS + 1), turn = p->first[block] + phase / (MOST_WAITS + 1);
+#endif
   if (turn >= p->first[block + 1]) return;
   ROLLED for (int k = p->turn[turn]; k < p->turn[turn + 1]; k++) {
     const bundle_item *item = &p->item[k];
-    bundle_do(item, thread, (char *)shared + (size_t)item->place % BUNDLE_PARTS * BUNDLE_PART, p->words + item->word);
+    bundle_do(item, round, thread, (char *)shared + (size_t)item->place % BUNDLE_PARTS * BUNDLE_PART, p->words + item->word);
   }
 }
 
-/* A block of the device goes on until its last turn; the emulated one looks at all. */
+/* A block of the device goes on until its last turn; the emulated one asks bundle_phases. */
 #if defined(__CUDACC__)
 #define BUNDLE_PHASES (arguments.first[block + 1] - arguments.first[block])
 #else
 #define BUNDLE_PHASES BUNDLE_ITEMS
+static inline int bundle_phases(const void *arguments)
+{
+  const bundle_arguments *a = (const bundle_arguments *)arguments;
+  int most = 0;
+  for (int block = 0; a->first[block + 1] > a->first[block]; block++)
+    if (a->first[block + 1] - a->first[block] > most) most = a->first[block + 1] - a->first[block];
+  return most * (MOST_WAITS + 1);
+}
 #endif
 
 #define BUNDLE_KERNELS(ELEMENT, BLOCK) BLOCK(bundle, BUNDLE_PHASES)
