@@ -4,7 +4,7 @@
 ---                                      their loads and stores were (FLOW_EMULATED_WIDTHS=1)
 ---
 --- A kernel's widest load says what its code can do; "narrow loads" what it did in that step: the share of what it read, in percent, that
---- it asked for by loads under 8 bytes. A bundle's launches are short, and are not named for theirs: they wait, and move little.
+--- it asked for by loads under 8 bytes. A bundle's are those of all its launches.
 ---
 --- In flight is what a thread has asked memory for and not used yet, at most, between two branches; on a multiprocessor that is times the
 --- threads of the blocks that fit there. Latency and bandwidth limit each other (J. D. C. Little, "A proof
@@ -127,7 +127,7 @@ if arg[3] then
     if first then seconds = seconds + (launch.turns - 1) * GPU.latency end
     if not sums[name] then
       local share = shares[name] and shares[name][1] or 0
-      if kernel and name ~= "bundle" and (share > NARROW or (kernel.widest > 0 and kernel.widest < 8)) then narrow[#narrow + 1] = name end
+      if kernel and (share > NARROW or (kernel.widest > 0 and kernel.widest < 8)) then narrow[#narrow + 1] = name end
       sums[name] = { launches = 0, bytes = 0, seconds = 0, kernel = kernel }
       order[#order + 1] = name
     end

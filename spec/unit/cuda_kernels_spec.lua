@@ -135,7 +135,8 @@ local most = { { "flowers 32 mixed_bfloat16", 29, 3 }, { "mnist 64 mixed_bfloat1
 local a_pixel = "a thread reads the one or three channels of a pixel, 4 or 12 bytes, and its neighbours' are in the same lines"
 local an_index = "of four channels the places of the largest are 4 bytes beside 16 of the gradient, or 8 of 16-bit floats"
 local narrow = { bring_operands = a_pixel, widen_image = a_pixel, spread_argmax = an_index, sum_channels = an_index,
-                 spread_and_widen = an_index, max_pool_gradient_float32 = an_index, max_pool_gradient_half_floats = an_index }
+                 spread_and_widen = an_index, max_pool_gradient_float32 = an_index, max_pool_gradient_half_floats = an_index,
+                 bundle = "scalars, labels, and rows of a few numbers, each by one thread, and short sums: dozens of KB in a step" }
 
 describe("spec/cuda/estimates.txt", function()
   local estimates = read_estimates()
