@@ -17,12 +17,25 @@ end
 local n = 300000
 local x, y = flow.random.uniform({ n }, { seed = 1 }), flow.random.uniform({ n }, { seed = 2 })
 local d, e = x:to "float64", y:to "float64"
+local x3, d3, l2 = x:reshape { 100000, 3 }, d:reshape { 100000, 3 }, (d * 1000):to("int64"):reshape { 3000, 100 }
+local i, j, z = (x * 1000):to "int32", (y * 8):to "int32", x - 0.5
+local labels, places = (x * 10):to "int32", (x * (n - 1)):to("int32"):reshape { n, 1 } + 1
 local d2, e2 = d:reshape { 3000, 100 }, e:reshape { 3000, 100 }
 
 -- At most so many times the time of the second function.
 local PAIRS = {
   ["dot of float64 beside a product and its sum"] = { 2, function() flow.dot(d, e) end, function() flow.sum(d * e) end },
   ["tensordot over all axes beside dot"] = { 8, function() flow.tensordot(d2, e2, 2) end, function() flow.dot(d, e) end },
+  ["the largest of each row of float64 beside a sum"] = { 5, function() flow.max(d2, 2) end, function() flow.sum(d) end },
+  ["the largest of each row of int64 beside a sum"] = { 5, function() flow.max(l2, 2) end, function() flow.sum(d) end },
+  ["sums of rows of float64 beside a sum"] = { 5, function() flow.sum(d2, 2) end, function() flow.sum(d) end },
+  ["the largest of three, of float64, beside a sum"] = { 30, function() flow.max(d3, 2) end, function() flow.sum(d) end },
+  ["whether one of three is not zero beside a sum"] = { 40, function() flow.any(x3, 2) end, function() flow.sum(x) end },
+  ["hard_silu beside relu"] = { 4.2, function() flow.hard_silu(z) end, function() flow.relu(z) end },
+  ["products of segments beside exp"] = { 80, function() flow.segment_prod(x, labels, 10) end, function() flow.exp(x) end },
+  ["shifts to the right beside bitwise_and"] = { 6, function() flow.right_shift(i, j) end, function() flow.bitwise_and(i, j) end },
+  ["single elements added at places beside those taken"] = { 9, function() flow.scatter(places, x, { n }) end,
+    function() flow.gather_nd(x, places) end },
   ["the gradient of dot beside exp"] = { 20, function()
     local tape = flow.GradientTape()
     local sum = tape:record(function()

@@ -44,22 +44,26 @@ static void columns_logsumexp_FLOAT(const void *x_, int64_t rows, int64_t row_st
 }
 
 /* n packed floats into one accumulator. */
-static void run_logsumexp_FLOAT(const float *x, int64_t n, double *accumulator)
+static void run_logsumexp_FLOAT(const void *x_, int64_t n, void *accumulator)
 {
+  const float *x = x_;
+  double *to = accumulator;
   const vf shift = shift_of(vf_set(row_max(x, n)));
   double term = (double)shift[0] + log(row_exponential_sum(x, n, shift));
-  *accumulator = *accumulator == -INFINITY ? term : log_of_sum(*accumulator, term);
+  *to = *to == -INFINITY ? term : log_of_sum(*to, term);
 }
 
-/* Rows of n <= SHORT_ROW floats, VL of them as a strip; accumulators[row] is set. */
-static void few_logsumexp_FLOAT(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators)
+/* Rows of n <= SHORT_ROW floats, VL of them as a strip. */
+static void few_logsumexp_FLOAT(const void *x_, int64_t rows, int64_t row_stride, int64_t n, void *accumulators)
 {
+  const float *x = x_;
+  double *to = accumulators;
   float lanes[SHORT_ROW * VL];
   for (int64_t row = 0; row < rows; row += VL, x += VL * row_stride) {
     int64_t count = rows - row < VL ? rows - row : VL;
     rows_to_strip(x, row_stride, lanes, n, count);
     vf shift, log_sum = strip_log_sum(lanes, n, VL, count, &shift);
-    for (int64_t r = 0; r < count; r++) accumulators[row + r] = (double)shift[r] + (double)log_sum[r];
+    for (int64_t r = 0; r < count; r++) to[row + r] = (double)shift[r] + (double)log_sum[r];
   }
 }
 

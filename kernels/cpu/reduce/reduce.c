@@ -12,14 +12,14 @@
 #include "cpu/reduce/reduce_blocks.h"
 #include "ops/rules.h"
 
-/* What the loops need to know of an op. `run` and `few` are NULL if floats are not reduced as floats. */
+/* What the loops need to know of an op, by the kind of elements; a function is NULL where the op has none. */
 typedef struct reduction {
   flow_columns_function columns[FLOW_KIND_COUNT];
-  void                (*run)(const float *x, int64_t n, double *accumulator);   /* of packed floats */
-  void                (*few)(const float *x, int64_t rows, int64_t row_stride, int64_t n, double *accumulators);   /* of rows of these */
-  void (*bools)(const uint8_t *x, int64_t rows, int64_t row_stride, int64_t n, uint8_t *accumulators);             /* the same of these */
+  flow_run_function run[FLOW_KIND_COUNT];
+  flow_few_function few[FLOW_KIND_COUNT];
   double                identity;          /* of doubles and conditions */
   int64_t               integer_identity;
+  int32_t word_identity;
   int                   needs_elements;    /* there is no result of nothing */
 } reduction;
 
@@ -31,10 +31,11 @@ static const reduction reductions[FLOW_OP_COUNT] = {
 #undef FLOW_OP
 };
 
-/* What an op computes elements of a kind in: another one where it has no columns of theirs. */
-static flow_kind computing_kind(int op, flow_kind kind)
+/* What an op computes elements of a dtype in: the narrowest kind of which it has columns. */
+static flow_kind computing_kind(int op, int dtype)
 {
   const flow_columns_function *columns = reductions[op].columns;
+  flow_kind kind = columns[FLOW_KIND_WORD] ? flow_word_kind_of(dtype) : flow_kind_of(dtype);
   if (columns[FLOW_KIND_BOOL]) return FLOW_KIND_BOOL;
   return columns[kind] ? kind : FLOW_KIND_DOUBLE;
 }
@@ -47,7 +48,10 @@ static void set_identity(const reduction *op, flow_kind kind, void *accumulators
 {
   double *doubles = accumulators;
   int64_t *integers = accumulators;
+  int32_t *words = accumulators;
   if (kind == FLOW_KIND_BOOL) memset(accumulators, (int)op->identity, (size_t)n);
+  else if (kind == FLOW_KIND_WORD)
+    for (int64_t i = 0; i < n; i++) words[i] = op->word_identity;
   else if (kind == FLOW_KIND_INTEGER) for (int64_t i = 0; i < n; i++) integers[i] = op->integer_identity;
   else for (int64_t i = 0; i < n; i++) doubles[i] = op->identity;
 }
@@ -72,8 +76,8 @@ static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int6
                         void *accumulators)
 {
   flow_columns_function function = op->columns[kind];
-  if (columns == 1 && row_stride == 1 && kind == FLOW_KIND_FLOAT) {
-    op->run(x, rows, accumulators);
+  if (columns == 1 && row_stride == 1 && op->run[kind]) {
+    op->run[kind](x, rows, accumulators);
     return;
   }
   int64_t group = row_stride == columns && columns < WIDE && rows * columns >= FEW ? rows_for_wide(columns) : 1;
@@ -141,7 +145,7 @@ static void layout_make(layout *l, const flow_call *call, int first)
   if (l->reduced_rank > 0) l->row = l->reduced[--l->reduced_rank];
   if (l->rank > 0 && (l->row.size == 1 || magnitude(l->kept[l->rank - 1].stride) < magnitude(l->row.stride)))
     l->column = l->kept[--l->rank];
-  l->kind = computing_kind(call->op, flow_kind_of(in->dtype));
+  l->kind = computing_kind(call->op, in->dtype);
   l->size = (size_t)flow_dtype_size(in->dtype);
   l->out_size = (size_t)flow_dtype_size(out->dtype);
   l->direct = in->dtype == flow_kind_dtype(l->kind) && (l->column.stride == 1 || l->column.size == 1);
@@ -248,52 +252,51 @@ static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
              (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
 }
 
-/* The results of `rows` runs of packed conditions, {n, c} to {n}: gathered and stored together. */
-static void reduce_bool_runs(const reduction *op, const layout *l, const uint8_t *x, int64_t rows, int64_t row_stride, char *out,
-                             int64_t out_stride)
-{
-  uint8_t accumulators[FLOW_BLOCK_LENGTH];
-  flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_BOOL][l->out_dtype];
-  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH, x += FLOW_BLOCK_LENGTH * row_stride) {
-    int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
-    op->bools(x, count, row_stride, l->row.size, accumulators);
-    store(accumulators, out + row * out_stride * (int64_t)l->out_size, out_stride, count);
-  }
-}
-
-/* The same of floats. A few of them do not pay for a run's start. */
-static void reduce_runs(const reduction *op, const layout *l, const void *packed, int64_t rows, int64_t row_stride, char *out,
+/* The results of `rows` runs of packed elements, {n, c} to {n}, many of which are stored together. A few elements do not pay for a run's
+ * start, and conditions have no other function. */
+static void reduce_runs(const reduction *op, const layout *l, const char *x, int64_t rows, int64_t row_stride, char *out,
                         int64_t out_stride)
 {
-  enum { FEW_FLOATS = 8 };
-  const float *x = packed;
-  _Alignas(64) double accumulators[FLOW_BLOCK_LENGTH];
-  flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_DOUBLE][l->out_dtype];
-  if (l->kind == FLOW_KIND_BOOL) {
-    reduce_bool_runs(op, l, packed, rows, row_stride, out, out_stride);
-    return;
-  }
-  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH, x += FLOW_BLOCK_LENGTH * row_stride) {
-    int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
-    if (l->row.size > 0 && l->row.size <= FEW_FLOATS) {
-      op->few(x, count, row_stride, l->row.size, accumulators);
+  enum { FEW_ELEMENTS = 8 };
+  const flow_kind totals = accumulator_kind(l->kind);
+  const size_t size = flow_kind_size(l->kind);
+  flow_load_function load = FLOW_ISA_NAME(load)[l->dtype][l->kind];
+  flow_store_function store = FLOW_ISA_NAME(store)[totals][l->out_dtype];
+  _Alignas(64) char accumulators[FLOW_BLOCK_BYTES], converted[FLOW_BLOCK_BYTES];
+  int few = op->few[l->kind] && l->row.size > 0 && (l->row.size <= FEW_ELEMENTS || !op->run[l->kind]);
+  int64_t most = l->direct || l->row.size == 0 ? FLOW_BLOCK_LENGTH : FLOW_BLOCK_LENGTH / l->row.size;
+  for (int64_t row = 0; row < rows; row += most) {
+    int64_t count = rows - row < most ? rows - row : most, stride = row_stride;
+    const char *from = x + row * row_stride * (int64_t)l->size;
+    if (!l->direct) {
+      stride = l->row.size;
+      if (row_stride == stride) load(from, 1, converted, count * stride);
+      else
+        for (int64_t i = 0; i < count; i++)
+          load(from + i * row_stride * (int64_t)l->size, 1, converted + (size_t)(i * stride) * size, stride);
+      from = converted;
+    }
+    if (few) {
+      op->few[l->kind](from, count, stride, l->row.size, accumulators);
     } else {
-      set_identity(op, FLOW_KIND_DOUBLE, accumulators, count);
-      for (int64_t i = 0; i < count; i++) op->run(x + i * row_stride, l->row.size, accumulators + i);
+      set_identity(op, totals, accumulators, count);
+      for (int64_t i = 0; i < count && l->row.size > 0; i++)
+        op->run[l->kind](from + i * stride * (int64_t)size, l->row.size, accumulators + (size_t)i * flow_kind_size(totals));
     }
     store(accumulators, out + row * out_stride * (int64_t)l->out_size, out_stride, count);
   }
 }
 
-/* Whether each result is that of one run of packed floats or conditions, and all of a row are along one axis. */
-static int has_runs(const layout *l)
+/* Whether each result is that of one run of packed elements, all of which are along one axis; elements of another dtype are converted where
+ * a block holds several runs. */
+static int has_runs(const reduction *op, const layout *l)
 {
-  return (l->kind == FLOW_KIND_FLOAT || l->kind == FLOW_KIND_BOOL) && l->direct && l->rank <= 1 && l->reduced_rank == 0 &&
-         l->column.size == 1 && l->row.stride == 1;
+  return (op->run[l->kind] || op->few[l->kind]) && l->rank <= 1 && l->reduced_rank == 0 && l->column.size == 1 &&
+         (l->direct || l->row.size <= FLOW_BLOCK_LENGTH / 4) && (l->row.stride == 1 || l->row.size == 1);
 }
 
-/* See reduce.h. Rows of the first axis one by one, each with its own output, or, where each result is one run of packed floats or
- * conditions, many together. */
+/* See reduce.h. Rows of the first axis one by one, each with its own output, or many together, where each result is one run of packed
+ * elements. */
 flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
@@ -310,13 +313,14 @@ flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int
   char *to = out->data;
   int64_t rows = in->rank > 0 ? in->shape[0] : 1, row_stride = in->rank > 0 ? in->strides[0] : 0;
   int64_t out_stride = in->rank == 0 ? 0 : out->strides[0];
-  int runs = in->rank > 0 && has_runs(&l);
+  const reduction *op = &reductions[call->op];
+  int runs = in->rank > 0 && has_runs(op, &l);
   if (runs && l.rank == 0) {
-    reduce_runs(&reductions[call->op], &l, in->data, rows, row_stride, to, out_stride);
+    reduce_runs(op, &l, x, rows, row_stride, to, out_stride);
     return FLOW_OK;
   }
   for (int64_t row = 0; row < rows && runs; row++)
-    reduce_runs(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, l.kept[0].size, l.kept[0].stride,
+    reduce_runs(op, &l, x + row * row_stride * (int64_t)l.size, l.kept[0].size, l.kept[0].stride,
                 to + row * out_stride * (int64_t)l.out_size, l.kept[0].out_stride);
   for (int64_t row = 0; row < rows && !runs; row++)
     reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, 0);

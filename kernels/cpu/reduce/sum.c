@@ -143,19 +143,47 @@ static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, i
   }
 }
 
-/* One loop for each row, which the compiler turns into vectors. */
-#define ADD_COLUMNS(name, type)                                                                                        \
-  static void name(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)              \
-  {                                                                                                                    \
-    const type *x = x_;                                                                                                \
-    type *to = accumulators;                                                                                           \
-    for (int64_t r = 0; r < rows; r++, x += row_stride) {                                                              \
-      FLOW_NO_OVERLAP                                                                                                  \
-      for (int64_t j = 0; j < columns; j++) to[j] += x[j];                                                             \
-    }                                                                                                                  \
+/* Integers as a vector; they wrap. */
+typedef uint64_t vu64 __attribute__((vector_size(sizeof(vd))));
+typedef uint64_t vu64_unaligned __attribute__((vector_size(sizeof(vd)), aligned(8), may_alias));
+
+enum { MOST_LANES = 64 }; /* columns of packed positions: lanes times outputs, at most */
+
+/* Few columns, as lanes are, in strips of 4 half vectors and of one, whose accumulators stay in registers. Many, and what is left over: one
+ * loop for each row, which the compiler turns into vectors. */
+#define ADD_COLUMNS(name, type, vector)                                                                   \
+  static void name(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators) \
+  {                                                                                                       \
+    const type *x = x_;                                                                                   \
+    type *to = accumulators;                                                                              \
+    int64_t first = 0;                                                                                    \
+    for (; columns <= MOST_LANES && first + 4 * HALF <= columns; first += 4 * HALF) {                     \
+      vector##_unaligned *totals = (vector##_unaligned *)(to + first);                                    \
+      vector a0 = totals[0], a1 = totals[1], a2 = totals[2], a3 = totals[3];                              \
+      for (int64_t r = 0; r < rows; r++) {                                                                \
+        const vector##_unaligned *row = (const vector##_unaligned *)(x + r * row_stride + first);         \
+        a0 += row[0];                                                                                     \
+        a1 += row[1];                                                                                     \
+        a2 += row[2];                                                                                     \
+        a3 += row[3];                                                                                     \
+      }                                                                                                   \
+      totals[0] = a0;                                                                                     \
+      totals[1] = a1;                                                                                     \
+      totals[2] = a2;                                                                                     \
+      totals[3] = a3;                                                                                     \
+    }                                                                                                     \
+    for (; columns <= MOST_LANES && first + HALF <= columns; first += HALF) {                             \
+      vector a = *(vector##_unaligned *)(to + first);                                                     \
+      for (int64_t r = 0; r < rows; r++) a += *(const vector##_unaligned *)(x + r * row_stride + first);  \
+      *(vector##_unaligned *)(to + first) = a;                                                            \
+    }                                                                                                     \
+    for (int64_t r = 0; r < rows && first < columns; r++, x += row_stride) {                              \
+      FLOW_NO_OVERLAP                                                                                     \
+      for (int64_t j = first; j < columns; j++) to[j] += x[j];                                            \
+    }                                                                                                     \
   }
-ADD_COLUMNS(add_doubles, double)
-ADD_COLUMNS(add_integers, uint64_t)      /* they wrap */
+ADD_COLUMNS(add_doubles, double, vd)
+ADD_COLUMNS(add_integers, uint64_t, vu64)
 
 typedef void (*columns_function)(const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators);
 /* Each slot into accumulators of its own, then these to the sums: the order of the engine's slots. */
