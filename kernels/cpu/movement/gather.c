@@ -10,7 +10,8 @@
 #include "ops/index_words.h"
 #include "tensor/tensor.h"
 
-/* A part of a gradient is at least PART_BYTES of the table, and there are at most MOST_PARTS of them, because each reads all indices. */
+/* A part of a gradient is at least PART_BYTES of the table. Each reads all indices, which is much of the work where rows are single
+ * elements, and little beside long rows: there are at most 2 parts for each element of a row, and MOST_PARTS. */
 enum { MOST_PARTS = 16, PART_BYTES = 65536 };
 
 /* Elements of an operand, and of a row of a table. */
@@ -146,13 +147,15 @@ static flow_status gather_sum_run(const flow_call *call, int phase, int64_t begi
 /* From this many indices for each row of a table of floats on, sums are doubles. */
 enum { MANY = 4 };
 
-/* By the table's size alone. There may be more parts than rows: some have none then. */
+/* By the table's shape alone. There may be more parts than rows: some have none then. */
 static int64_t gradient_parts(const flow_call *call, int phase)
 {
   (void)phase;
   const flow_operand *table = &call->outputs[0];
-  int64_t parts = size_of(table) * flow_dtype_size(table->dtype) / PART_BYTES;
-  return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+  int64_t parts = size_of(table) * flow_dtype_size(table->dtype) / PART_BYTES, most = 2 * row_size(table);
+  if (most > MOST_PARTS) most = MOST_PARTS;
+  if (parts > most) parts = most;
+  return parts < 1 ? 1 : parts;
 }
 
 static double gradient_cost(const flow_call *call)
