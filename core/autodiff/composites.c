@@ -169,6 +169,67 @@ static const activation activations[] = {
 };
 enum { ACTIVATION_COUNT = sizeof activations / sizeof activations[0] };
 
+/* ---- formulas in one pass ------------------------------------------------------------------------------------------------------ */
+
+/* What a formula of elementwise ops says about a tensor: a chain, in which the tensor is value 0, numbers come next, and then the steps,
+ * counted from STEPS on until it is known how many numbers there are. fails: it has something else, or too much. */
+enum { MOST_NUMBERS = 8, STEPS = 128 };
+typedef struct recorded {
+  flow_tensor *inputs[1 + MOST_NUMBERS], *steps[32]; /* x and numbers; what stands for the results of steps; all borrowed */
+  int input_count, fails;
+  flow_attributes chain;
+} recorded;
+
+/* The value that a tensor stands for; one that is no step's is a number. */
+static uint8_t recorded_value(recorded *r, flow_tensor *t)
+{
+  for (int s = 0; s < r->chain.fused.count; s++)
+    if (r->steps[s] == t) return (uint8_t)(STEPS + s);
+  for (int i = 0; i < r->input_count; i++)
+    if (r->inputs[i] == t) return (uint8_t)i;
+  if (r->input_count == 1 + MOST_NUMBERS) return (uint8_t)(r->fails = 1);
+  r->inputs[r->input_count] = t;
+  return (uint8_t)r->input_count++;
+}
+
+/* An applier of expressions: notes the op, and gives a tensor that stands for its result. `recorder` is a `recorded`. */
+static flow_status record_op(flow_context *recorder, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
+                             flow_tensor **outputs)
+{
+  recorded *r = (recorded *)(void *)recorder;
+  const int s = r->chain.fused.count;
+  FLOW_TRY(flow_tensor_scalar(r->inputs[0]->dtype, 0, outputs)); /* numbers beside it are of this dtype */
+  if (attributes || s == (int)(sizeof r->steps / sizeof *r->steps) || (op != FLOW_OP_where && flow_op_elementwise(op) == 0)) r->fails = 1;
+  if (r->fails) return FLOW_OK;
+  r->chain.fused.steps[s].op = (int16_t)op;
+  for (int i = 0; i < input_count; i++) r->chain.fused.steps[s].inputs[i] = recorded_value(r, inputs[i]);
+  r->steps[s] = outputs[0];
+  r->chain.fused.count++;
+  return FLOW_OK;
+}
+static void record_cast(flow_context *recorder, flow_tensor *cast)
+{
+  (void)cast;
+  ((recorded *)(void *)recorder)->fails = 1;
+}
+static const flow_applier recording = { .apply = record_op, .after_cast = record_cast };
+
+/* The formula of x in one pass over memory, *out NULL where it has to be its ops one after the other. */
+static flow_status apply_recorded(flow_context *context, const activation *of, flow_tensor *x, flow_tensor **out)
+{
+  recorded r = { .inputs = { x }, .input_count = 1 };
+  flow_expression e = { .applier = &recording, .context = (flow_context *)(void *)&r };
+  flow_tensor *y = of->formula(&e, x);
+  flow_attributes *chain = &r.chain;
+  if (e.status == FLOW_OK && !r.fails && chain->fused.count > 1 && y == r.steps[chain->fused.count - 1]) {
+    for (int s = 0; s < chain->fused.count; s++)
+      for (int i = 0; i < 3; i++)
+        if (chain->fused.steps[s].inputs[i] >= STEPS) chain->fused.steps[s].inputs[i] += (uint8_t)(r.input_count - STEPS);
+    e.status = flow_apply_chain(context, r.inputs, r.input_count, chain, out);
+  }
+  return flow_expression_end(&e);
+}
+
 /* NULL or "" is linear, as in Keras; NULL: the name is not known. */
 static const activation *find_activation(const char *name)
 {
@@ -198,6 +259,11 @@ flow_status flow_activate(flow_context *context, const char *name, flow_tensor *
     return flow_fail(FLOW_INVALID_ARGUMENT, "there is no activation \"%s\"; known are %s", name, known);
   }
   FLOW_TRY(flow_check_tensor("flow_activate: x", x));
+  /* Traces are fused by passes of their plan, and tapes need the gradient of each op. */
+  if (!x->graph && flow_tape_depth(context) == 0 && (x->dtype == FLOW_FLOAT32 || x->dtype == FLOW_FLOAT64)) {
+    FLOW_TRY(apply_recorded(context, found, x, out));
+    if (*out) return FLOW_OK;
+  }
   flow_expression e = flow_expression_of(context);
   if (!found->takes_integers && !flow_dtype_is_float(x->dtype)) x = flow_express_cast(&e, x, FLOW_FLOAT32);
   flow_tensor *y = e.status == FLOW_OK ? found->formula(&e, x) : NULL;
