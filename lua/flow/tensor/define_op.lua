@@ -5,6 +5,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 
 local is_tensor, namespaces, sort = native.is_tensor, signature.namespaces, signature.sort
@@ -123,11 +124,69 @@ function define.register(op, entry, f)
   return signature.register(op, entry)
 end
 
+---- temporaries ----------------------------------------------------------------------------------------------------------
+
+-- An op that is made of others makes tensors on its way that nobody else sees. They are released when it returns, so that the next ones
+-- find their memory; while a tape or a trace is open, which may name them, they are left to the collector.
+
+-- Tensors that ops made since the outermost such op began, how many, nil: none runs; and of how many at most that is known. What is
+-- interrupted in between may leave a count: no tensor is kept for that, and it ends at MOST.
+local made, made_count, MOST = setmetatable({}, { __mode = "v" }), nil, 1000
+
+-- t, which an op just made.
+function define.note(t)
+  if made_count then
+    made_count = made_count + 1
+    made[made_count] = t
+    if made_count == MOST then made_count = nil end
+  end
+  return t
+end
+
+-- Whether a result is the tensor with this pointer, or may hold it.
+local function holds(result, p)
+  if is_tensor(result) then return result.p == p end
+  if type(result) ~= "table" then return type(result) == "function" end
+  if getmetatable(result) then return true end
+  for _, entry in pairs(result) do
+    if holds(entry, p) then return true end
+  end
+  return false
+end
+
+local function is_held(p, ...)
+  for i = 1, select("#", ...) do
+    if holds((select(i, ...)), p) then return true end
+  end
+  return false
+end
+
+-- The results of a call that ended, without what else it made since there were `before` (nil: none).
+local function released(before, ok, ...)
+  local last = made_count
+  made_count = before
+  if not ok then error((...), 0) end
+  for i = (before or 0) + 1, last or 0 do
+    local t = made[i]
+    made[i] = nil
+    if t and t.p ~= nil then
+      if not is_held(t.p, ...) then native.close_tensor(t)
+      elseif before then define.note(t) end
+    end
+  end
+  return ...
+end
+
 local function all(...) return ... end
 
--- The same as f, in its own frame, so that messages name it (errors.ops) when f ends in a call of another op.
+-- The same as f, in its own frame, so that messages name it (errors.ops) when f ends in a call of another op. Its temporaries are released.
 function define.framed(f)
-  return function(...) return all(f(...)) end
+  return function(...)
+    if scopes.any_open() then return all(f(...)) end
+    local before = made_count
+    made_count = before or 0
+    return released(before, pcall(f, ...))
+  end
 end
 
 -- Makes f an op under its names: functions of ops, methods of tensors. What it takes says the text above (signature.takes), or the names

@@ -117,7 +117,7 @@ local function new(dtype, shape, device)
   native.pressure()
   local dims, rank = native.dims(shape)
   native.try(C.flow_tensor_new_on, native.context, device or -1, dtype, rank, dims, one)
-  return native.tensor(one[0])
+  return define_op.note(native.tensor(one[0]))
 end
 tensor.new = new
 

@@ -16,7 +16,7 @@ local integers = require "flow.tensor.integers"
 local C, raise = native.C, errors.raise
 local context, hooks = native.context, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
-local floor = math.floor
+local floor, note = math.floor, define_op.note
 
 local ops = {}
 
@@ -35,7 +35,7 @@ local function run(op, list, count, attributes)
     status = C.flow_apply(context, op, list, count, attributes, outputs)
   end
   native.check(status)
-  return native.tensor(outputs[0])
+  return note(native.tensor(outputs[0]))
 end
 
 local function apply1(op, a, attributes)
@@ -61,7 +61,7 @@ local function apply_chain(attributes, a, b, c)
   native.pressure()
   inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
   native.try(C.flow_apply_chain, context, inputs, 3, attributes, outputs)
-  return native.tensor(outputs[0])
+  return note(native.tensor(outputs[0]))
 end
 
 -- A step of such a chain: an op of two inputs, by their numbers.
@@ -352,7 +352,7 @@ define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.mean")
   native.pressure()
   native.try(C.flow_mean, context, pointer(x), reduction(x, axis, keepdims, "flow.mean"), one)
-  return native.tensor(one[0])
+  return note(native.tensor(one[0]))
 end, "mean")
 
 -- Variance and standard deviation of the population, as NumPy and Keras define them.
@@ -384,7 +384,7 @@ local function activate(name, x)
   x = operand(x, nil, "flow." .. name)
   native.pressure()
   native.try(C.flow_activate, context, name, pointer(x), one)
-  return native.tensor(one[0])
+  return note(native.tensor(one[0]))
 end
 
 local function define_activation(name) define(function(x) return activate(name, x) end, name) end

@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
+local define_op = require "flow.tensor.define_op"
 local tools = require "flow.tensor.composed.tools"
 
 local C = native.C
@@ -99,7 +100,7 @@ local function run(operands)
   local status = C.flow_apply_chain(native.context, inputs, input_count, attributes, out)
   if status ~= C.FLOW_OK then return nil end
   native.check(status)
-  return native.tensor(out[0])
+  return define_op.note(native.tensor(out[0]))
 end
 
 local formulas = {}

@@ -177,11 +177,11 @@ function tools.apply(name, list, set, results)
   for i, x in ipairs(list) do inputs[i - 1] = native.pointer(x) end
   native.keep(list)
   native.try(C.flow_apply, native.context, C.flow_op_find(name), inputs, #list, attributes, outputs)
-  if not results then return native.tensor(outputs[0]) end
+  if not results then return define_op.note(native.tensor(outputs[0])) end
   local made = {}
   for i = 1, results do
     if outputs[i - 1] == nil then raise("flow.%s: %d results were expected, the op has %d", name, results, i - 1) end
-    made[i] = native.tensor(outputs[i - 1])
+    made[i] = define_op.note(native.tensor(outputs[i - 1]))
   end
   return made
 end
