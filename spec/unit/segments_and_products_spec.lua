@@ -40,6 +40,12 @@ describe("eager tensors and traced ones have the same", function()
           local function reduced(data, ids) return flow[name](data, ids, 15) end
           assert_same(flow.fn(reduced)(x, segments), reduced(x, segments), nil, name)
         end
+        local few = flow.where(some(x, 0.05, 8), flow.full_like(x, 2), flow.full_like(x, 1))
+        local function multiplied(data, ids) return flow.segment_prod(data, ids, 15) end
+        assert_same(flow.fn(multiplied)(few, segments), multiplied(few, segments), nil, "segment_prod")
+        local function summed(data, ids) return flow.segment_sum(data, ids, 15) end
+        local whole = dtype:find "float" and few or x
+        assert_same(flow.fn(summed)(whole, segments), summed(whole, segments), nil, "segment_sum")
         for _, how in ipairs { "max", "min", "set" } do
           local function updated(data, at, values) return flow.scatter_update(data, at, values, how ~= "set" and how or nil) end
           assert_same(flow.fn(updated)(base, positions, x), updated(base, positions, x), nil, "scatter_update " .. how)

@@ -83,6 +83,74 @@ define(function(x, positions)
   return tools.gather(ops.reshape_raw(x, joined({ size }, (rest_of(dims, k)))), numbers)
 end, "gather_nd")
 
+---- loops over values on the host ------------------------------------------------------------------
+--
+-- Extremes, replacements and sums and products of whole numbers round nothing, so that loops over values on the host find what the ops
+-- below find in a trace: they take each row once. Zeros have no sign afterwards, as sums of zeros have none there. Products of floats are
+-- of doubles and rounded once.
+
+-- Whether the loops take rows of this tensor of these numbers.
+local function takes_loops(rows, numbers)
+  return tools.is_free(rows) and tools.is_free(numbers) and numbers.dtype == "int64" and not rows.dtype:find "float16"
+    and rows.dtype ~= "bool"
+end
+
+-- What a loop does with an element of a row and that of the result which is there. math.max has no branch that depends on values, which
+-- would be predicted wrongly; 64-bit integers have none.
+local EXTREME = [[
+  local old = to[at]
+  if value == value and old == old then to[at] = %s(old, value) + 0 elseif old == old then to[at] = value end
+]]
+local EXTREME_OF_INT64 = "if value %s to[at] then to[at] = value end"
+local STEPS = {
+  max = { EXTREME:format "max", EXTREME_OF_INT64:format ">" }, min = { EXTREME:format "min", EXTREME_OF_INT64:format "<" },
+  set = { "to[at] = value + 0" }, add = { "to[at] = to[at] + value" }, mul = { "to[at] = to[at] * value" },
+}
+-- Puts rows of `from`, of `width` elements, to those of `to` that `of` names from 0; `seen` says which of these had one, the first is taken
+-- as it is, or is nil. Returns true, or nil where a number is out of range. Rows of one element have no loop of their own.
+local LOOP = [[
+  local max, min = math.max, math.min
+  return function(to, from, of, count, width, size, seen)
+    for i = 0, count - 1 do
+      local number = tonumber(of[i])
+      if number < 0 or number >= size then return nil end
+      if seen ~= nil and seen[number] == 0 then
+        seen[number] = 1
+        for j = 0, width - 1 do to[number * width + j] = from[i * width + j] + 0 end
+      else
+        EACH
+      end
+    end
+    return true
+  end
+]]
+local loops = {}
+-- A function for each dtype: LuaJIT compiles a loop for the type of its elements.
+local function loop_of(how, width, dtype)
+  local name = how .. (width == 1 and "1 " or " ") .. dtype
+  if not loops[name] then
+    local step = dtype == "int64" and STEPS[how][2] or STEPS[how][1]
+    local each = width == 1 and "local at, value = number, from[i] " .. step
+      or "for j = 0, width - 1 do local at, value = number * width + j, from[i * width + j] " .. step .. " end"
+    loops[name] = loadstring(LOOP:gsub("EACH", function() return each end), "=rows")()
+  end
+  return loops[name]
+end
+
+-- Puts each row of {n, width} to the row of result that its number names, by the step called `how`, and returns result; nil where a number
+-- is out of range: the ops below say what is wrong. fresh: the first row for each is taken as it is.
+local function put_rows(result, rows, numbers, how, fresh)
+  rows, numbers = rows:contiguous(), numbers:contiguous()
+  local dims = tools.dims(result)
+  local size, width = dims[1], dims[2]
+  local seen = fresh and native.array("uint8_t", size) or nil
+  local loop = loop_of(how, width, rows.dtype)
+  local done = loop(native.data(result), native.data(rows), native.data(numbers), tonumber(numbers.size), width, size, seen)
+  return done and result
+end
+
+---- sums -------------------------------------------------------------------------------------------
+
 -- What an int64 is added up in: two parts of PART bits and what is above them, so that float64 holds the sums of 2^31 of each.
 local PART = 2 ^ 22
 
@@ -99,6 +167,11 @@ end
 -- What was added to rows of zeros {size, width}, in x's dtype: smaller integers are added in float64, which holds their sums up to 2^53.
 local function added(values, numbers, size, width)
   local dtype = values.dtype
+  if not tools.is_float(values) and takes_loops(values, numbers) then
+    local sums = tools.filled(values, { size, width }, 0, dtype == "int64" and dtype or "float64")
+    local result = put_rows(sums, ops.reshape_raw(values, { numbers.size, width }), ops.flatten(numbers), "add")
+    if result then return result:to(dtype) end
+  end
   if dtype == "int64" then return added_int64(values, ops.flatten(numbers), size, width) end
   local exact = tools.is_float(values) and values or values:to("float64")
   local flat = ops.flatten(numbers)
@@ -132,62 +205,15 @@ local function is_last(numbers)
   return ops.gt(tools.scatter_rows(last, order, { numbers.size, 1 }):squeeze(-1), 0)
 end
 
----- eager tensors ----------------------------------------------------------------------------------
---
--- Extremes and replacements round nothing, so that loops over values on the host find what the sorts and pairs below find in a trace: they
--- take each row once. Zeros have no sign afterwards, as sums of zeros have none there.
-
--- Whether the loops take rows of this tensor of these numbers.
-local function takes_loops(rows, numbers)
-  return tools.is_free(rows) and tools.is_free(numbers) and numbers.dtype == "int64" and not rows.dtype:find "float16"
-    and rows.dtype ~= "bool"
-end
-
-local loops = {}
-function loops.max(to, from, first, width, at)
-  for j = 0, width - 1 do
-    local value, most = from[first + j], to[at + j]
-    if value >= most or value ~= value then to[at + j] = value + 0 end
-  end
-end
-function loops.min(to, from, first, width, at)
-  for j = 0, width - 1 do
-    local value, least = from[first + j], to[at + j]
-    if value <= least or value ~= value then to[at + j] = value + 0 end
-  end
-end
-function loops.set(to, from, first, width, at)
-  for j = 0, width - 1 do to[at + j] = from[first + j] + 0 end
-end
-
--- Puts each row of {n, width} to the row of result that its number names, by the function of loops called `how`, and returns result; nil
--- where a number is out of range. fresh: the first row for each is taken as it is.
-local function put_rows(result, rows, numbers, how, fresh)
-  rows, numbers = rows:contiguous(), numbers:contiguous()
-  local dims = tools.dims(result)
-  local size, width, put, set = dims[1], dims[2], loops[how], loops.set
-  local to, from, of, seen = native.data(result), native.data(rows), native.data(numbers), fresh and native.array("uint8_t", size)
-  for i = 0, tonumber(numbers.size) - 1 do
-    local number = tonumber(of[i])
-    if number < 0 or number >= size then return nil end      -- the ops below say what is wrong
-    if seen and seen[number] == 0 then
-      seen[number] = 1
-      set(to, from, i * width, width, number * width)
-    else
-      put(to, from, i * width, width, number * width)
-    end
-  end
-  return result
-end
-
 -- Of rows {n, width} and their numbers from 0 the extreme or the product of each number's rows, {size, width}: the rows are sorted by
 -- number, and pairs are combined that are 1, 2, 4, ... apart (Hillis and Steele, "Data Parallel Algorithms", 1986).
 local function combined_rows(rows, numbers, size, combine, nothing)
   local count = numbers.size
-  local loop = combine == ops.maximum and "max" or combine == ops.minimum and "min"
-  if loop and takes_loops(rows, numbers) then
-    local result = put_rows(tools.filled(rows, { size, tools.dims(rows)[2] }, nothing), rows, numbers, loop, true)
-    if result then return result end
+  local loop = combine == ops.maximum and "max" or combine == ops.minimum and "min" or "mul"
+  if takes_loops(rows, numbers) then
+    local wide = loop == "mul" and (tools.is_float(rows) and "float64" or "int64")
+    local result = put_rows(tools.filled(rows, { size, tools.dims(rows)[2] }, nothing, wide), rows, numbers, loop, loop ~= "mul")
+    if result then return result:to(rows.dtype) end
   end
   local filled = tools.filled(rows, { size, tools.dims(rows)[2] }, nothing)
   if count == 0 then return filled end

@@ -93,30 +93,41 @@ define(function(x)
   return x.dtype == "uint8" and 255 - x or -1 - x
 end, "bitwise_not", "bitwise_invert")
 
--- Defines a shift: f(a, b) of tensors of int64, one(a, b) of an int64 and a number from 0.
-local function shifted(name, f, one)
+-- A loop over values on the host, for each dtype, since LuaJIT compiles it for the types of its elements. step: an expression of x and b,
+-- which is less than the bits of what it is computed in; beyond: one of x for other b.
+local SHIFT = [[
+  local lshift, arshift = bit.lshift, bit.arshift
+  return function(to, from, by, count)
+    for i = 0, count - 1 do
+      local x, b = from[i], tonumber(by[i])
+      if b < 0 then to[i] = 0 elseif b < BITS then to[i] = STEP else to[i] = BEYOND end
+    end
+  end
+]]
+local function shift_loop(step, beyond, dtype)
+  local source = SHIFT:gsub("BITS", dtype == "int64" and 64 or 32):gsub("STEP", step):gsub("BEYOND", beyond)
+  return setfenv(loadstring(source, "=shift"), { bit = bit, tonumber = tonumber })()
+end
+
+-- Defines a shift: f(a, b) of tensors of int64; step and beyond: shift_loop.
+local function shifted(name, f, step, beyond)
+  local loops = {}
   local function shift(a, b)
     a, b = pair(a, b, name)
     if a.dtype == "bool" then a, b = a:to("int32"), b:to("int32") end
     if not (tools.is_free(a) and tools.is_free(b)) then return f(a:to("int64"), b:to("int64")):to(a.dtype) end
     local x, y, result = packed_pair(a, b)
-    local from_x, from_y, to = native.data(x), native.data(y), native.data(result)
-    for i = 0, tonumber(result.size) - 1 do
-      local value, bits = from_x[i] + 0LL, tonumber(from_y[i])
-      if bits < 0 then to[i] = 0 else to[i] = one(value, bits) end
-    end
+    loops[a.dtype] = loops[a.dtype] or shift_loop(step, beyond, a.dtype)
+    loops[a.dtype](native.data(result), native.data(x), native.data(y), tonumber(result.size))
     return result
   end
   define(shift, "bitwise_" .. name, name)
 end
-shifted("left_shift", function(a, b) return a * ops.pow(tools.constant(2, "int64"), b) end, function(a, b)
-  if b > 63 then return 0LL end
-  return bit.lshift(a, b)
-end)
+shifted("left_shift", function(a, b) return a * ops.pow(tools.constant(2, "int64"), b) end, "lshift(x, b)", "0")
 shifted("right_shift", function(a, b)
   local quotient = ops.floor_divide(a, ops.pow(tools.constant(2, "int64"), ops.minimum(b, 62)))
   return ops.where(ops.gt(b, 62), -ops.lt(a, 0):to("int64"), quotient)
-end, function(a, b) return bit.arshift(a, math.min(b, 63)) end)
+end, "arshift(x, b)", "x < 0 and -1 or 0")
 
 -- Steps that Euclid's algorithm can need: two consecutive Fibonacci numbers take longest.
 local MOST_STEPS = { int8 = 12, uint8 = 14, int32 = 46, int64 = 92 }
