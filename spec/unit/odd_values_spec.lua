@@ -164,6 +164,18 @@ describe("models", function()
     assert.same({ 4, 1 }, { unpack(model:predict(x, { verbose = 0 }).shape) })
   end)
 
+  it("are written again where an operation's entry had no config", function()
+    local tensor = '{"class_name":"__keras_tensor__","config":{"shape":[null,4,4,1],"dtype":"float32","keras_history":["a",0,0]}}'
+    local model = flow.models.model_from_json('{"class_name":"Functional","config":{"name":"f","layers":[{"class_name":"InputLayer",'
+      .. '"name":"a","config":{"batch_shape":[null,4,4,1],"dtype":"float32","name":"a"},"inbound_nodes":[]},{"class_name":'
+      .. '"AffineTransform","name":"t","module":"keras.src.ops.image","registered_name":"AffineTransform","inbound_nodes":[{"args":['
+      .. tensor .. ',{"class_name":"__numpy__","config":{"dtype":"float32","value":[[1,0,0,0,1,0,0,0]]}}],"kwargs":{}}]}],'
+      .. '"input_layers":[["a",0,0]],"output_layers":[["t",0,0]]}}')
+    local pictures = flow.random.uniform({ 2, 4, 4, 1 }, { seed = 1 })
+    local again = flow.models.model_from_json(model:to_json())
+    assert.same(pictures:totable(), again:predict(pictures, { verbose = 0 }):totable())
+  end)
+
   it("name unknown options, and wrong inputs and entries", function()
     local input = flow.Input { 2 }
     says("flow.Model takes inputs, outputs and a table of options, got the number 5",

@@ -327,10 +327,10 @@ function bound.written(operation, names)
   return { record = record, call = call, content = content }
 end
 
--- The config, without the name, of what bound.written gave.
+-- The config, without the name, of what bound.written gave. An entry of a file may have none.
 function bound.content(written)
-  local content = {}
-  for name, value in pairs(written.content or written.entry.config) do
+  local content, config = {}, written.content or written.entry.config
+  for name, value in pairs(type(config) == "table" and config or {}) do
     content[name] = written.content and value_json(value) or value
   end
   return content
