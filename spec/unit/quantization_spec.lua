@@ -54,13 +54,16 @@ describe("model:quantize", function()
       flow.set_random_seed(seed)
       local function pick(from, to) return flow.random.randint({}, from, to):item() end
       local channels, size = pick(1, 40), pick(5, 14)
-      local function block()
+      local function block(height)      -- also gives the height of what it makes of that one
         local activation = pick(0, 2) > 0 and "relu" or nil
-        return layers.Conv2D(pick(1, 40), pick(1, 4), { padding = "same", activation = activation }),
-          layers.MaxPooling2D(pick(1, 4), { strides = pick(1, 3), padding = pick(0, 2) > 0 and "same" or "valid" })
+        local convolution = layers.Conv2D(pick(1, 40), pick(1, 4), { padding = "same", activation = activation })
+        local window, strides = pick(1, 4), pick(1, 3)
+        local same = pick(0, 2) > 0 or window > height
+        return convolution, layers.MaxPooling2D(window, { strides = strides, padding = same and "same" or "valid" }),
+          same and math.ceil(height / strides) or math.floor((height - window) / strides) + 1
       end
-      local convolution, pool = block()
-      local second, last = block()
+      local convolution, pool, height = block(size)
+      local second, last = block(height)
       local ends = pick(0, 2) > 0 and layers.Flatten() or layers.Conv2D(3, 1)
       local model = flow.Sequential { layers.Input { size, size, channels }, convolution, pool, second, last, ends, layers.Dense(4) }
       local x = flow.random.normal({ 9, size, size, channels })
