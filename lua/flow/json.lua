@@ -98,17 +98,23 @@ function json.decode(text, what)
   return value
 end
 
+-- The key of an entry of an object; nil: it is one of a list.
+local function key_of(node)
+  local key = C.flow_json_key(node)
+  return key ~= nil and native.string(key) or nil
+end
+
 -- The keys of the object at a path of keys in a text, in their order there; an empty list if there is none.
 function json.keys(text, ...)
   if C.flow_json_parse(text, #text, out) ~= 0 then raise("%s", native.string(C.flow_last_error())) end
   local root, keys, path = native.own(out, C.flow_json_release), {}, { ... }
   local node = C.flow_json_child(root)
   for depth = 1, #path do
-    while node ~= nil and native.string(C.flow_json_key(node)) ~= path[depth] do node = C.flow_json_next(node) end
+    while node ~= nil and key_of(node) ~= path[depth] do node = C.flow_json_next(node) end
     node = node ~= nil and C.flow_json_child(node) or nil
   end
   while node ~= nil do
-    keys[#keys + 1] = native.string(C.flow_json_key(node))
+    keys[#keys + 1] = key_of(node)
     node = C.flow_json_next(node)
   end
   native.close(root, C.flow_json_release)

@@ -27,6 +27,13 @@ describe("JSON", function()
     assert.equal(number, json.decode(json.encode { number })[1])
   end)
 
+  it("finds no keys in a list, nor on a way through one", function()
+    assert.same({ "c", "b" }, json.keys('{"a":{"c":1,"b":2}}', "a"))
+    assert.same({}, json.keys('{"a":[{"b":1}]}', "a", "b"))
+    assert.same({}, json.keys('{"a":[1,2]}', "a"))
+    assert.same({}, json.keys("[1]"))
+  end)
+
   it("refuses what is not JSON", function()
     fails("m.json: this is not JSON: something follows the value, at byte 9", function() json.decode('{"a":1} x', "m.json") end)
     fails("it ends early or is wrong at byte 5 of 5", function() json.decode('{"a":', "m.json") end)
