@@ -134,6 +134,15 @@ describe("flow.text.Tokenizer", function()
     assert.matches("^[^:]*tokenizer_spec%.lua:%d+: the regular expression .*too many tries", text)
   end)
 
+  it("reads \\0 in a pattern as the character 0, also if something follows, and no other octal number", function()
+    local function split(regex)
+      return file { pre_tokenizer = { type = "Split", behavior = "Removed", pattern = { Regex = regex } } }
+    end
+    assert.equal("0 1", ids(Tokenizer.from_string(split "\\0+"), "a\0\0b"))
+    assert.equal("0 1", ids(Tokenizer.from_string(split "[\\0-\\x1f]"), "a\0\31b"))
+    assert.is_truthy(message(split "\\012"):find("\\0 is not supported", 1, true))
+  end)
+
   it("makes tensors of batches", function()
     local one = Tokenizer({ a = 0, b = 1, ab = 2 }, { "a b" }, { special_tokens = { "<pad>" } })
     assert.equal(4, one:vocabulary_size())

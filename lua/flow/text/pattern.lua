@@ -2,7 +2,7 @@
 -- files use it. They are not those of flow.strings: \s, \d and \w are Unicode's, and there are categories and looks ahead:
 --
 --   literals, . [a-z] [^a-z], \p{L} \P{Lu} \p{^N} \p{Han}, \d \D \w \W \s \S \h \H
---   \n \t \r \f \v \a \e \xHH \x{HHHH} \uHHHH, \ before punctuation
+--   \n \t \r \f \v \a \e \0 \xHH \x{HHHH} \uHHHH, \ before punctuation
 --   x* x+ x? x{n} x{n,} x{n,m}, lazy (x*?) and possessive (x*+), x|y, (x), (?:x), (?>x), (?i:x), (?i)
 --   (?=x) (?!x), (?<=x) (?<!x) of one character, ^ $ \A \z \Z \b \B
 --
@@ -39,6 +39,9 @@ function Parser:fail(what) raise("the regular expression %q: %s, at character %d
 -- The next character, which stays, or nil.
 function Parser:peek() return self.points[self.at] end
 
+-- The next character, which stays, if it is one of ASCII.
+function Parser:ascii() return self:peek() and self:peek() < 128 and string.char(self:peek()) or "" end
+
 -- Takes ASCII text if it comes next.
 function Parser:take(text)
   for i = 1, #text do
@@ -51,8 +54,8 @@ end
 -- Takes a run of characters of ASCII that match a class of Lua's patterns.
 function Parser:run(class)
   local list = {}
-  while self:peek() and self:peek() < 128 and string.char(self:peek()):find(class) do
-    list[#list + 1] = string.char(self:peek())
+  while self:ascii():find(class) do
+    list[#list + 1] = self:ascii()
     self.at = self.at + 1
   end
   return table.concat(list)
@@ -105,7 +108,7 @@ function Parser:escape()
     if not self:take "}" then self:fail "\\x{ is not closed" end
     return found
   elseif letter == "u" then return self:hexadecimal(4)
-  elseif letter == "0" and not (self:peek() or 0 == 48) then return 0 end
+  elseif letter == "0" and not self:ascii():find "%d" then return 0 end
   if letter:find "%w" then self:fail(("\\%s is not supported"):format(letter)) end
   return value
 end
@@ -219,7 +222,7 @@ function Parser:atom()
   local value, set = self:peek(), nil
   self.at = self.at + 1
   if value == 92 then
-    local place = self:peek() and self:peek() < 128 and PLACES[string.char(self:peek())]
+    local place = PLACES[self:ascii()]
     if place then
       self.at = self.at + 1
       return { kind = "place", place = place }
