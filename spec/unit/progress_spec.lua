@@ -92,6 +92,11 @@ describe("Progress", function()
         end
       end, { output_signature = { shape = {}, dtype = "int64" } })
       for _ in data:shuffle(500):iter() do end]]))
-    assert.truthy(output:find("^filling up shuffle buffer %(this may take a while%): %d+ of 500\n$"), output)
+    local told = 0      -- once in a while: how often depends on the machine
+    for line in output:gmatch "[^\n]+" do
+      assert.truthy(line:find "^filling up shuffle buffer %(this may take a while%): %d+ of 500$", line)
+      told = told + 1
+    end
+    assert.is_true(told >= 1)
   end)
 end)
