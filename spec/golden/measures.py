@@ -77,7 +77,8 @@ LABEL_METRICS = [
     ("Precision", {"top_k": 2, "thresholds": [0.3, 0.7]}, LABELED),
     ("AUC", {"multi_label": True}, LABELED), ("AUC", {"multi_label": True, "num_labels": 3, "curve": "PR", "num_thresholds": 20}, LABELED),
     ("AUC", {"multi_label": True, "label_weights": [0.5, 2.0, 1.0], "summation_method": "minoring"}, LABELED),
-    ("AUC", {"label_weights": [0.5, 2.0, 1.0], "num_thresholds": 10}, LABELED),
+    ("AUC", {"label_weights": [0.5, 2.0, 1.0], "num_thresholds": 10}, LABELED), ("AUC", {"curve": "PRGAIN"}, BINARY),
+    ("AUC", {"curve": "prgain", "summation_method": "Minoring", "num_thresholds": 9, "multi_label": True}, LABELED),
     ("AUC", {"multi_label": True, "thresholds": [0.2, 0.6], "curve": "PR", "summation_method": "majoring"}, LABELED),
 ]
 

@@ -287,7 +287,8 @@ describe("losses and metrics written in Lua", function()
     assert.equal("AUC: num_thresholds is a whole number from 2 to 1000000, got the number 1.1529215046068e+18",
       message_of(function() metrics.AUC(2 ^ 60) end))
     assert.equal(10000, #metrics.AUC(10000).thresholds)
-    assert.equal("AUC: curve is one of PR, ROC, got the string \"roc\"", message_of(function() metrics.AUC { curve = "roc" } end))
+    assert.equal("AUC: curve is one of PR, PRGAIN, ROC, got the string \"lift\"", message_of(function() metrics.AUC { curve = "lift" } end))
+    assert.equal("ROC", metrics.AUC { curve = "roc" }:get_config().curve)      -- as in Keras
   end)
 end)
 

@@ -12,16 +12,21 @@ local symbolic = require "flow.layers.symbolic"
 local counts = require "flow.train.metrics.confusion_counts"
 
 local raise, divide, values_of = errors.raise, counts.divide, counts.values_of
-local CURVES, SUMMATIONS = { ROC = true, PR = true }, { interpolation = true, minoring = true, majoring = true }
+-- By the names that Keras takes, those that its files have.
+local CURVES = { ROC = "ROC", PR = "PR", PRGAIN = "PRGAIN", roc = "ROC", pr = "PR", prgain = "PRGAIN" }
+local SUMMATIONS = { interpolation = "interpolation", minoring = "minoring", majoring = "majoring",
+                     Interpolation = "interpolation", Minoring = "minoring", Majoring = "majoring" }
 local MOST_THRESHOLDS = 1000000      -- each takes memory in tables and in counts
 
--- An option that is one of some names; raises for another value.
-local function choose(name, value, allowed, default)
-  if value == nil then return default end
+-- An option that is one of some names, as files have it, or nil; raises for another value.
+local function choose(name, value, allowed)
+  if value == nil then return nil end
   if not allowed[value] then
-    raise("AUC: %s is one of %s, got %s", name, table.concat(names.sorted(allowed), ", "), errors.describe(value))
+    local listed = {}
+    for _, standard in pairs(allowed) do listed[standard] = true end
+    raise("AUC: %s is one of %s, got %s", name, table.concat(names.sorted(listed), ", "), errors.describe(value))
   end
-  return value
+  return allowed[value]
 end
 
 -- Keras' thresholds, sorted: `inner` evenly spaced ones, or those in the list `given`, and the outer ones just beyond 0 and 1.
@@ -66,6 +71,14 @@ local function interpolated_precision(tp, fp, fn)
   return sum
 end
 
+-- Gains of recall and precision (Flach and Kull, Precision-Recall-Gain Curves, 2015), both 0 for a prediction that is always positive. As
+-- in Keras a recall below that has no gain, and where nothing is found the gains are 0 and 1.
+local function gains(tp, fp, tn, fn)
+  if tp == 0 then return 0, 1 end
+  local factor = divide(tp + fn, tn + fp)
+  return math.max(1 - factor * fn / tp, 0), 1 - factor * fp / tp
+end
+
 local HEIGHTS = { interpolation = function(a, b) return (a + b) / 2 end, minoring = math.min, majoring = math.max }
 
 -- The area, of the four counts, a list over the thresholds each: x falls from threshold to threshold, so each strip is x[i] - x[i + 1]
@@ -75,7 +88,8 @@ local function area(self, tp, fp, tn, fn)
   local x, y, sum, height = {}, {}, 0, HEIGHTS[self.summation_method]
   for i = 1, #tp do
     local recall = divide(tp[i], tp[i] + fn[i])
-    if self.curve == "ROC" then x[i], y[i] = divide(fp[i], fp[i] + tn[i]), recall
+    if self.curve == "PRGAIN" then x[i], y[i] = gains(tp[i], fp[i], tn[i], fn[i])
+    elseif self.curve == "ROC" then x[i], y[i] = divide(fp[i], fp[i] + tn[i]), recall
     else x[i], y[i] = recall, divide(tp[i], tp[i] + fp[i]) end
   end
   for i = 1, #x - 1 do sum = sum + (x[i] - x[i + 1]) * height(y[i], y[i + 1]) end
@@ -108,10 +122,12 @@ return function(metrics)
     check_labels(options)
     local thresholds = spaced(options.thresholds and counts.read_thresholds("AUC", options.thresholds), number - 2)
     name = name or names.auto("AUC")
+    options.curve = choose("curve", options.curve, CURVES)
+    options.summation_method = choose("summation_method", options.summation_method, SUMMATIONS)
     local self = metrics.new(class, name, { config = metrics.config("AUC", name, options), from_logits = options.from_logits or false,
-      curve = choose("curve", options.curve, CURVES, "ROC"), multi_label = options.multi_label or false,
+      curve = options.curve or "ROC", multi_label = options.multi_label or false,
       label_weights = options.label_weights or false, _labels = labels or nil, _thresholds = thresholds,
-      summation_method = choose("summation_method", options.summation_method, SUMMATIONS, "interpolation") })
+      summation_method = options.summation_method or "interpolation" })
     return options.multi_label and not labels and self or counts.prepare(self, thresholds, counts.KINDS, labels or nil)
   end, { num_thresholds = "200", curve = "ROC", summation_method = "interpolation", multi_label = "false", from_logits = "false" })
   function AUC.fields.thresholds(self)
