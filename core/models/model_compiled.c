@@ -13,7 +13,9 @@ static flow_status read_loss(flow_model *model, const flow_json *loss)
   static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };
   const char *name = flow_json_is(loss, FLOW_JSON_TEXT) ? loss->text : flow_json_member_text(loss, "class_name");
   const flow_json *config = flow_json_member(loss, "config");
-  const char *reduction = flow_json_member_text(config, "reduction");
+  const char *reduction = flow_json_is(flow_json_member(config, "reduction"), FLOW_JSON_NULL)
+                              ? "none" /* Keras' None */
+                              : flow_json_member_text(config, "reduction");
   int index = name ? flow_loss_lookup(name) : -1;
   if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "its loss %s is not known", name ? name : "(several)");
   if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)

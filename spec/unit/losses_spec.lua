@@ -37,10 +37,17 @@ describe("a loss", function()
     assert.near(14 / 3, loss(y_true, y_pred):item(), 1e-6)
     assert.near((1 + 0.5 * 4 + 2 * 9) / 3.5, loss(y_true, y_pred, { 1, 0.5, 2 }):item(), 1e-6)
     assert.equal(0, loss(y_true, y_pred, { 0, 0, 0 }):item())
+    assert.near((1 + 2 * 9) / 3, loss(y_true, y_pred, flow.tensor({ 1, 0, 2 }, { dtype = "int32" })):item(), 1e-6)
     -- A weight for two values counts once: Keras divides by the sum of the weights as they are given.
     local pairs_of = losses.MeanAbsoluteError { reduction = "mean_with_sample_weight" }
     local rows = flow.tensor { { { 1 }, { 2 } }, { { 3 }, { 4 } } }
     assert.near((1 * 3 + 3 * 7) / 4, pairs_of(flow.zeros { 2, 2, 1 }, rows, { 1, 3 }):item(), 1e-6)
+  end)
+
+  it("reads Keras' reduction None, which files hold as null", function()
+    local loss = losses.deserialize { class_name = "MeanSquaredError", config = { reduction = require "flow.json".null } }
+    assert.equal("none", loss.reduction)
+    assert.same({ 1, 4, 9 }, loss(y_true, y_pred):totable())
   end)
 
   it("takes Keras' options by position and by name", function()

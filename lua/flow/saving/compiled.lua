@@ -94,8 +94,8 @@ local function from_one(axis)
   return list
 end
 
--- Members of which null is a value, and not that the default holds.
-local NULL_COUNTS = { class_aggregation = true }
+-- Members of which null is a value, which is false here, and not that the default holds.
+local NULL_COUNTS = { class_aggregation = true, reduction = true }
 
 -- The options of a constructor here, of a config: without what is null, axes from 1, an object inside by its name. with_dtype: a name of a
 -- dtype is an option, too.
@@ -108,7 +108,7 @@ local function options_of(config, with_dtype)
         value = type(value.config) == "table" and value.config.name or value.class_name
       end
       if key == "axis" then value = from_one(value) end
-      options[key] = value
+      options[key] = value ~= json.null and value
     end
   end
   return options

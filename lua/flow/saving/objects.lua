@@ -121,9 +121,11 @@ end
 local function make(name, entry)
   local found = member(name, entry.class_name)
   if not found then return nil end
-  local content = given(entry.config)
-  if name == "losses" or name == "metrics" then return compiled.read(library(name), { class_name = entry.class_name, config = content }) end
-  return found.from_config(content)
+  if name == "losses" or name == "metrics" then
+    local config = type(entry.config) == "table" and entry.config ~= json.null and entry.config or {}
+    return compiled.read(library(name), { class_name = entry.class_name, config = config })
+  end
+  return found.from_config(given(entry.config))
 end
 
 -- The function of an activation's name; raises if there is none.

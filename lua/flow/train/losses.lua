@@ -120,7 +120,7 @@ end
 local function reduce(values, weights, reduction)
   if weights ~= nil then
     if values.rank == 0 then values = values * ops.ones_like(ops.operand(weights, "float32", "sample_weight")) end      -- as in Keras
-    weights = losses.align_weights(weights, values)
+    weights = losses.align_weights(weights, values):to(values.dtype)
   end
   if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
