@@ -198,11 +198,16 @@ function arguments.is_own_choice(value)
   return type(value) == "function" or object.is(value, arguments.Choice) and rawget(value, "_in_lua") or false
 end
 
+-- Activations of Keras that the library's layers do not have: the operation of that name is called on what they give.
+arguments.ACTIVATIONS_IN_LUA = { sparsemax = true, glu = true }
+
 -- Whether one of the arguments of a layer is such a choice, or an activation that is a layer or a function registered under that name.
 function arguments.has_own_choices(named)
   local activation = named.activation
   if type(activation) == "table" then return true end      -- a layer
-  if type(activation) == "string" and custom_objects.function_of(activation) then return true end
+  if type(activation) == "string" and (arguments.ACTIVATIONS_IN_LUA[activation] or custom_objects.function_of(activation)) then
+    return true
+  end
   for _, value in pairs(named) do
     if arguments.is_own_choice(value) then return true end
   end

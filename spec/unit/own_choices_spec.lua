@@ -152,6 +152,29 @@ describe("layers of the library", function()
       message_of(function() layers.LSTM(4, { activation = square }) end), 1, true)
   end)
 
+  it("take Keras' activations that the library's layers do not have, and files have them by name", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(4, { activation = "sparsemax" }), layers.Activation "glu",
+                                    layers.Dense(2, { activation = flow.keras.activations.gelu }) }
+    local x = flow.random.normal({ 3, 4 }, { seed = 1 })
+    local expected = flow.sparsemax(x:matmul(model.layers[1].kernel:value()))
+    assert.near(0, flow.abs(model.layers[1](x) - expected):max():item(), 1e-6)
+    local lines = logged(function() model:save(folder .. "/m.keras") end)
+    assert.same({}, lines)
+    local again = flow.load_model(folder .. "/m.keras")
+    assert.same(model:predict(x, { verbose = 0 }):totable(), again:predict(x, { verbose = 0 }):totable())
+    assert.equal("sparsemax", again.layers[1]:get_config().activation)
+    assert.equal("gelu", again.layers[3]:get_config().activation)
+    assert.matches("LSTM: activation is a function; it is computed in each step",
+      message_of(function() layers.LSTM(2, { activation = "sparsemax" }) end), 1, true)
+  end)
+
+  it("of the name gelu are exact, unlike the operation", function()
+    local activations, x = flow.keras.activations, flow.tensor { 1 }
+    assert.near(0.8413447, activations.get "gelu"(x):item(), 1e-6)
+    assert.equal(activations.gelu, activations.deserialize "gelu")
+    assert.equal("gelu", activations.serialize(activations.gelu))
+  end)
+
   it("say what is wrong with them", function()
     local function failing(options)
       options.units = 2

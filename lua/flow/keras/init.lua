@@ -90,13 +90,8 @@ function backend.get_uid(prefix) return names.count(prefix) end
 
 ---- activations ----------------------------------------------------------------------------------------------------------------------
 
--- Unlike the operation, the activation is exact if nothing is said.
-local gelu = signature.guard("flow.keras.activations.gelu", function(x, approximate) return ops.gelu(x, approximate) end,
-  "x, approximate: boolean = false")
-
 local activations = signature.module("flow.keras.activations", nil, function(_, name)
-  if name == "linear" then return keras._above.objects().linear end
-  if name == "gelu" then return gelu end
+  if name == "linear" or name == "gelu" then return keras._above.objects().activations[name] end
   return ops[name]
 end)
 

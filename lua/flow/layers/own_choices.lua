@@ -28,7 +28,7 @@ local KINDS = { initializer = C.FLOW_CHOICE_INITIALIZER, regularizer = C.FLOW_CH
 local function activation_name(f)
   local entry = signature.entries[f]
   local name = entry and entry.title and entry.title:match "([%w_]+)$"
-  if entry and entry.title == "flow.keras.activations.linear" then return "linear" end
+  if name and entry.title == "flow.keras.activations." .. name and (name == "linear" or name == "gelu") then return name end
   local ok, op = pcall(function() return name and ops[name] end)
   if not ok or op ~= f then return nil end
   local status = C.flow_layer_new("Activation", "activation", arguments.native("Activation", { activation = name }), out)
@@ -37,11 +37,14 @@ local function activation_name(f)
   return name
 end
 
+-- The operation that is an activation which the library's layers do not have, or nil.
+local function in_lua(name) return arguments.ACTIVATIONS_IN_LUA[name] and ops[name] or nil end
+
 -- Functions and layers in the place of names of activations. Layers with steps in time have theirs within the steps.
 local function take_activations(class_name, named, found)
   for _, option in ipairs { "activation", "recurrent_activation" } do
     local value = named[option]
-    local own = type(value) == "string" and custom_objects.function_of(value)
+    local own = type(value) == "string" and (custom_objects.function_of(value) or in_lua(value))
     if own then value, named[option] = own, own end
     local name = type(value) == "function" and activation_name(value)
     if name then named[option] = name
@@ -142,6 +145,9 @@ end
 
 -- How a file describes one; nil: it has no name.
 function own_choices.describe(value)
+  for name in pairs(arguments.ACTIVATIONS_IN_LUA) do
+    if value == in_lua(name) then return name end
+  end
   if object.is(value, require "flow.layers.layer") then return require("flow.layers.entries").inner(value) end
   if type(value) == "function" then
     local name = custom_objects.registered_name(value)
@@ -177,6 +183,7 @@ end
 
 -- The activation that a file describes if it is a function or a layer; nil: the library reads it.
 local function own_activation(class_name, entry, reader)
+  if type(entry) == "string" then return in_lua(entry) end
   if type(entry) ~= "table" or entry == json.null then return nil end
   if entry.class_name ~= "function" then
     return entry.config and require("flow.layers.entries").read_inner(entry, reader, "the activation of " .. class_name)

@@ -46,7 +46,7 @@ local function function_name(f)
   if registered then return registered, true end
   local entry = signature.entries[f]
   local name = entry and entry.title and entry.title:match "([%w_]+)$"
-  if name == "linear" or name and op(name) == f then return name end
+  if name and (objects.activations[name] == f or op(name) == f) then return name end
 end
 
 -- The entry of a function; raises if it has no name.
@@ -131,7 +131,7 @@ end
 -- The function of an activation's name; raises if there is none.
 local function activation(what, name, custom)
   if custom[name] then return custom[name] end
-  local found = name ~= "linear" and op(name) or objects.linear
+  local found = objects.activations[name] or op(name) or objects.linear
   if name ~= "linear" and found == objects.linear then raise("%s: there is no function %q", what, tostring(name)) end
   return found
 end
@@ -183,8 +183,13 @@ end
 
 ---- what scripts call -----------------------------------------------------------------------------------------------------------------
 
--- x as it is: the activation "linear".
+-- Activations that differ from the operations of their names: x as it is, and gelu, which is exact if nothing is said.
 objects.linear = signature.guard("flow.keras.activations.linear", function(x) return ops.operand(x) end, "x: data")
+objects.activations = {
+  linear = objects.linear,
+  gelu = signature.guard("flow.keras.activations.gelu", function(x, approximate) return ops.gelu(x, approximate) end,
+    "x, approximate: boolean = false"),
+}
 
 -- What an identifier stands for: a name, an object, a function, or what write() gave; nil is nil, of activations "linear". kind: the field
 -- of flow that has the classes, "initializers".
