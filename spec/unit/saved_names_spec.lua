@@ -39,7 +39,7 @@ describe("a model saved under another name than a .keras file's", function()
   end)
 
   it("is refused by a name under which there is none", function()
-    assert.equal(('load_model: "%s/other": models are read from .keras files'):format(folder),
+    assert.equal(('load_model: "%s/other": models are read from .keras and .h5 files'):format(folder),
       support.message_of(function() flow.load_model(folder .. "/other") end))
   end)
 end)

@@ -250,7 +250,7 @@ end
 -- The tensor that { layer, call, output } names among those made so far; nil: not made yet.
 local function find_tensor(made, history, what)
   if type(history) ~= "table" or type(history[1]) ~= "string" or type(history[2]) ~= "number" or type(history[3]) ~= "number" then
-    raise("%s: a call refers to a tensor in a way that is not known (files of Keras 2 are not read: save with Keras 3)", what)
+    raise("%s: a call refers to a tensor in a way that is not known", what)
   end
   local calls = made[history[1]]
   if not calls then raise("%s: a call refers to the layer %q, which is not in the model", what, history[1]) end

@@ -25,6 +25,14 @@ function description.of(model)
   return entry
 end
 
+-- Compiles a model as `given` says, a compile_config. path, options: as below.
+function description.compile(model, given, path, options)
+  local custom, own = custom_objects.all(options.custom_objects), hooks.of(model, "compile_from_config")
+  if own and type(given) == "table" and next(given) ~= nil then
+    custom_objects.custom_object_scope(custom, function() model:compile_from_config(given) end)
+  else compiled.apply(model, given, custom, path) end
+end
+
 -- A model with fresh weights. path: names the file in messages; options: { custom_objects = { Name = class }, compile = true }.
 function description.model(entry, path, options)
   local custom = custom_objects.all(options.custom_objects)
@@ -32,10 +40,7 @@ function description.model(entry, path, options)
   config.check_classes(entry, reader)
   local model = config.read(entry, reader)
   if not object.is(model, models.Model) then errors.raise("%s: it holds no model but %s", path, tostring(model)) end
-  local own, given = hooks.of(model, "compile_from_config"), entry.compile_config
-  if options.compile ~= false and own and type(given) == "table" and next(given) ~= nil then
-    custom_objects.custom_object_scope(custom, function() model:compile_from_config(given) end)
-  elseif options.compile ~= false then compiled.apply(model, entry.compile_config, custom, path) end
+  if options.compile ~= false then description.compile(model, entry.compile_config, path, options) end
   return model
 end
 

@@ -153,7 +153,8 @@ for _, class in ipairs { models.Model, models.Sequential, models.Functional } do
 end
 
 -- flow.load_model(path [, { custom_objects = { Scale = Scale }, compile = true, trusted = false }]). Nothing in a file is ever run.
--- trusted: reads layouts of HDF5 that only libhdf5 knows. A file that space:save(path) wrote gives a flow.utils.FeatureSpace.
+-- trusted: reads layouts of HDF5 that only libhdf5 knows. A .h5 file is one of Keras 2, or of Keras 3 under such a name. A file that
+-- space:save(path) wrote gives a flow.utils.FeatureSpace.
 takes "path, { custom_objects?: table, compile: boolean = true, trusted: boolean = false, safe_mode: boolean = true }"
 function saving.load_model(path, options)
   path = check_path("load_model", path)
@@ -162,11 +163,9 @@ function saving.load_model(path, options)
     local inside = path:gsub("(.)/+$", "%1") .. "/model.keras"
     path = io.exists(inside) and inside or io.exists(path .. ".keras") and path .. ".keras" or path
   end
-  if not path:find("%.keras$") then
-    raise("load_model: %q: models are read from .keras files%s", path, path:find("%.h5$") and
-      "; a .h5 file of Keras 2 is to be saved again with Keras 3, for weights use model:load_weights" or "")
-  end
-  local model, is_space = require("flow.saving.keras").load(path, options)
+  local is_legacy = path:find "%.h5$" or path:find "%.hdf5$"
+  if not is_legacy and not path:find("%.keras$") then raise("load_model: %q: models are read from .keras and .h5 files", path) end
+  local model, is_space = require("flow.saving.keras")[is_legacy and "load_legacy" or "load"](path, options)
   if is_space then return model end
   placement.share_new(model.weights)      -- workers may have read different files
   for _, optimizer in ipairs(model:_optimizers()) do placement.share_new(optimizer.variables) end
@@ -183,7 +182,11 @@ end
 takes "text, { custom_objects?: table, compile: boolean = true }"
 function saving.model_from_json(text, options)
   if type(text) ~= "string" then raise("model_from_json takes a text, got %s", errors.describe(text)) end
-  return require("flow.saving.description").model(json.decode(text, "model_from_json"), "model_from_json", options)
+  local entry = json.decode(text, "model_from_json")
+  if type(entry) == "table" and type(entry.keras_version) == "string" then
+    entry = require("flow.saving.legacy_models").translated(entry, entry.keras_version, "model_from_json")
+  end
+  return require("flow.saving.description").model(entry, "model_from_json", options)
 end
 
 -- The list of symbolic tensors of the option input_tensors, one for each Input; raises for anything else.

@@ -185,6 +185,11 @@ local function fill(model, path, options)
   read_assets(model, path)
 end
 
+-- The model of a .h5 file of Keras 2's layout.
+function keras.load_legacy(path, options)
+  return require("flow.saving.legacy_models").load(path, options, blank)
+end
+
 -- The model of a file, or its FeatureSpace, and whether it is one. options: { custom_objects =, compile = true, trusted = false }.
 function keras.load(path, options)
   local entry, metadata, text = read_description(path)

@@ -17,7 +17,7 @@ local raise, shape_text = errors.raise, tensor.shape_text
 local legacy = {}
 
 -- The lines of a note, of which long ones are in several: see the head of the file. None if the note is not there.
-local function lines_of(file, path, key)
+function legacy.lines_of(file, path, key)
   local parts, part = {}, file:note(path, key)
   if not part then
     repeat
@@ -36,9 +36,9 @@ local function stored_layers(file)
   local root = file:note("", "layer_names") or file:note("", "layer_names0")
   local prefix = root and "" or "model_weights"
   local list = {}
-  for _, name in ipairs(lines_of(file, prefix, "layer_names")) do
+  for _, name in ipairs(legacy.lines_of(file, prefix, "layer_names")) do
     local path, positions = prefix == "" and name or prefix .. "/" .. name, {}
-    for i, weight in ipairs(lines_of(file, path, "weight_names")) do
+    for i, weight in ipairs(legacy.lines_of(file, path, "weight_names")) do
       positions[i] = file:find(path .. "/" .. weight) or raise("%s: the layer %q names the weight %q, which the file does not have",
         file.path, name, weight)
     end

@@ -10,7 +10,7 @@ flow.Model: A model of a graph of layers, from its inputs to its outputs; Model:
 Model.extend: A class of models of your own: train_step, test_step, predict_step, compute_loss or metrics may be replaced.
   local Own = flow.Model:extend("Own")
   function Own:metrics() return {} end
-flow.load_model: Opens a .keras file, or a folder that holds model.keras.
+flow.load_model: Opens a .keras file, a folder that holds model.keras, or a .h5 file of Keras 2.
   flow.Sequential({ layers.Input { 2 }, layers.Dense(1) }):save("m.keras")
   print(flow.load_model("m.keras"):count_params())      --> 3
 flow.models.model_from_json: The model, without weights, that to_json() described.
