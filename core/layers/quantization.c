@@ -153,7 +153,7 @@ static flow_tensor *round_rows(flow_expression *e, flow_tensor *x, double epsilo
 }
 
 /* Keras keeps the table itself in bytes; here they are made of the rows that are asked for, which were rounded with Keras' epsilon when
- * the layer was quantized (lua/flow/layers/own/byte_kernels.lua). */
+ * the layer was quantized (lua/flow/layers/kernels/byte_kernels.lua). */
 flow_tensor *flow_quantization_round_rows(flow_expression *e, flow_tensor *x)
 {
   return round_rows(e, x, 1e-30);

@@ -165,7 +165,7 @@ end
 -- The class of an initializer that is written in Lua, made when it is first named; nil: there is none of that name.
 local function written_in_lua(kind, name)
   if kind ~= C.FLOW_CHOICE_INITIALIZER or name ~= "STFT" and name ~= "STFTInitializer" and name ~= "stft" then return nil end
-  return require("flow.layers.own.stft_initializer").class(Initializer)
+  return require("flow.layers.kernels.stft_initializer").class(Initializer)
 end
 
 -- flow.WHAT: a class for each record of a kind, under its name and that in snake case, and `class`, which scripts extend.

@@ -15,8 +15,8 @@ local extended = require "flow.extended"
 local Layer = require "flow.layers.layer"
 local own_choices = require "flow.layers.own_choices"
 local quantization = require "flow.layers.quantization"
-local hooks = require "flow.layers.own.saving_hooks"
-local lora = require "flow.layers.own.lora"
+local hooks = require "flow.layers.classes.saving_hooks"
+local lora = require "flow.layers.kernels.lora"
 local boxes = require "flow.layers.images.boxes"
 
 local C, raise = native.C, errors.raise

@@ -11,7 +11,7 @@ local symbolic = require "flow.layers.symbolic"
 local tensor = require "flow.tensor"
 local Layer = require "flow.layers.layer"
 local several = require "flow.layers.several"
-local lora = require "flow.layers.own.lora"
+local lora = require "flow.layers.kernels.lora"
 local legacy_options = require "flow.layers.legacy_options"
 
 local C, raise = native.C, errors.raise
@@ -43,7 +43,7 @@ local MERGING = { add = true, average = true, concatenate = true, dot = true, ma
   subtract = true }
 
 -- Names that are not layers, by the modules that have them.
-local BESIDE = { InputSpec = "flow.layers.own.input_spec" }
+local BESIDE = { InputSpec = "flow.layers.classes.input_spec" }
 
 local define      -- the class of a record
 
@@ -100,7 +100,7 @@ end
 -- The projections inside of attentions, which Keras keeps in fields with an underscore, too.
 local function add_projections(class)
   for _, name in ipairs { "query_dense", "key_dense", "value_dense", "output_dense" } do
-    local function find(self) return require "flow.layers.own.projections" (self, name) end
+    local function find(self) return require "flow.layers.kernels.projections" (self, name) end
     class.fields[name], class.fields["_" .. name] = find, find
   end
   function class:_collect(list, seen)
@@ -114,7 +114,7 @@ local function add_projections(class)
 end
 
 local function add_hook_and_projections(class)
-  require("flow.layers.own.attention_hook").install(class)
+  require("flow.layers.classes.attention_hook").install(class)
   add_projections(class)
 end
 
@@ -125,7 +125,7 @@ local MORE = {
   GroupQueryAttention = add_projections,
 }
 for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do
-  MORE[name] = function(class) require("flow.layers.own.convolution_hook").install(class) end
+  MORE[name] = function(class) require("flow.layers.classes.convolution_hook").install(class) end
 end
 for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do      -- see recurrent/states.lua
   MORE[name] = function(class)

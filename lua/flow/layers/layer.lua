@@ -18,8 +18,8 @@ local mixed_precision = require "flow.layers.mixed_precision"
 local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
-local own_build = require "flow.layers.own.build"
-local parameters = require "flow.layers.own.parameters"
+local own_build = require "flow.layers.classes.build"
+local parameters = require "flow.layers.classes.parameters"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = require("flow.signature").takes
@@ -71,7 +71,7 @@ function Layer.from_record(class, named)
   end
   if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
   named.dtype = named.dtype or mixed_precision.global_policy().name
-  require "flow.layers.own.serialized" (named)
+  require "flow.layers.classes.serialized" (named)
   local options = { name = named.name, trainable = named.trainable }
   local weights = class.name == "Embedding" and named.weights or nil      -- Keras' argument of it
   named.input_shape, named.name, named.weights = nil, nil, not weights and named.weights or nil
@@ -106,9 +106,9 @@ end
 
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
--- Of a class of the library: own/extended.lua.
+-- Of a class of the library: classes/extended.lua.
 function Layer.extend(parent, class_name)
-  local of_library = require("flow.layers.own.extended").class(Layer, parent, class_name)
+  local of_library = require("flow.layers.classes.extended").class(Layer, parent, class_name)
   if of_library then return of_library end
   return require "flow.user_class" (parent, class_name, function(class, name, options)
     local self = object.new(class):_prepare(class_name, setmetatable({ name = name }, { __index = options }))
@@ -151,7 +151,7 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
     local lora = rawget(self, "_lora_wanted")
     if lora then
       rawset(self, "_built", true)
-      require("flow.layers.own.lora").enable(self, lora.rank, lora.alpha)
+      require("flow.layers.kernels.lora").enable(self, lora.rank, lora.alpha)
     end
     placement.share_new(made)
   else
@@ -167,7 +167,7 @@ end
 -- one, a call on an input of that shape, of which nothing is computed, builds what is inside.
 function Layer:build(shape)
   if not self._handle and (rawget(self, "_building") or self._built or self.call == Layer.call) then return end
-  local shapes, single = require "flow.layers.own.build_shapes" (self, shape)
+  local shapes, single = require "flow.layers.classes.build_shapes" (self, shape)
   if self._handle then return self:_ensure_built(shapes, single) end
   own_build.by_call(self, shapes)
 end
@@ -226,7 +226,9 @@ local function run_several(self, call, training) return finished(self, several.r
 
 -- Runs the built layer on a tensor or a list of tensors, or for a call on several tensors (several.lua).
 function Layer:_run(inputs, list, training, call)
-  if not self._handle or rawget(self, "_own_call") then return require("flow.layers.own.calls").run(self, inputs, list, training, call) end
+  if not self._handle or rawget(self, "_own_call") then
+    return require("flow.layers.classes.calls").run(self, inputs, list, training, call)
+  end
   if call then return run_several(self, call, training) end
   local named = self._named_inputs
   if not named or named.outputs == 1 then return run_native(self, list, training) end
@@ -259,7 +261,7 @@ function Layer:compute_mask(inputs, mask)
 end
 
 function Layer:call(...)
-  if self._handle then return require("flow.layers.own.extended").call(self, run_native, ...) end
+  if self._handle then return require("flow.layers.classes.extended").call(self, run_native, ...) end
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
 end
 
@@ -295,7 +297,7 @@ end
 -- A call with several inputs by position or by name (several.lua).
 local function call_several(self, ...)
   local call, training, is_symbolic = several.read(self, ...)
-  if rawget(self, "_input_spec") then require("flow.layers.own.input_spec").check_call(self, call) end
+  if rawget(self, "_input_spec") then require("flow.layers.classes.input_spec").check_call(self, call) end
   if is_symbolic then return symbolic.call_several(self, call, training, several) end
   local first_call = not self._built
   several.build(self, call, symbolic.dims)
@@ -314,7 +316,7 @@ local function call_one(self, inputs, options, ...)
       object.title(self), errors.describe(options))
   end
   options = errors.check_options(object.title(self), options, CALL)
-  local check_spec = rawget(self, "_input_spec") and require("flow.layers.own.input_spec").check
+  local check_spec = rawget(self, "_input_spec") and require("flow.layers.classes.input_spec").check
   if symbolic.any(inputs) then
     if check_spec then check_spec(self, inputs) end
     return symbolic.call(self, inputs, options)
@@ -341,15 +343,15 @@ end
 
 function Layer:_call(...)
   if not self._handle and rawget(object.class_of(self), "in_lua") and several.hold_text(...) then
-    return several.spread(self, require "flow.layers.own.text_calls" (self, run_call, ...))
+    return several.spread(self, require "flow.layers.classes.text_calls" (self, run_call, ...))
   end
   return several.spread(self, call_one(self, ...))
 end
 
-require "flow.layers.own.contents" (Layer)
-require "flow.layers.own.output_shapes" (Layer)
-require "flow.layers.own.as_in_keras" (Layer)
-require("flow.layers.own.saving_hooks").install(Layer)
+require "flow.layers.classes.contents" (Layer)
+require "flow.layers.classes.output_shapes" (Layer)
+require "flow.layers.classes.as_in_keras" (Layer)
+require("flow.layers.classes.saving_hooks").install(Layer)
 
 ---- variables -----------------------------------------------------------------------------------------------------------------
 

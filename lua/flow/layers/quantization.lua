@@ -6,7 +6,7 @@
 --   { layers = { one of these, or false, ... } }       of a layer written in Lua: those of the layers inside, from the outer to the inner
 --
 -- Keras does not read them: it opens such layers as the float32 ones that they also are. Dense, EinsumDense and embeddings with a range for
--- each row are written as Keras writes them: with a policy that says int8, and kernels of bytes (own/byte_kernels.lua).
+-- each row are written as Keras writes them: with a policy that says int8, and kernels of bytes (kernels/byte_kernels.lua).
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -47,7 +47,7 @@ function quantization.by_row(layer)
   if not layer._built then
     raise("%s: quantize() is for a layer that is built: call it, or layer:build(shape), before", object.title(layer))
   end
-  require("flow.layers.own.byte_kernels").round(layer)
+  require("flow.layers.kernels.byte_kernels").round(layer)
   quantization.set(layer, "QUANTIZED_BY_ROW")
 end
 

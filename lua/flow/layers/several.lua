@@ -107,7 +107,7 @@ function several.inputs(names)
   return record
 end
 
--- Whether one of what a layer is called on holds strings, also in a list or a table by name: own/text_calls.lua.
+-- Whether one of what a layer is called on holds strings, also in a list or a table by name: classes/text_calls.lua.
 local function holds_text(value, is_first)
   if type(value) == "string" then return is_first end
   if type(value) ~= "table" then return false end

@@ -9,7 +9,7 @@ local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local choices = require "flow.layers.choices"
 local entries = require "flow.layers.entries"
-local own_build = require "flow.layers.own.build"
+local own_build = require "flow.layers.classes.build"
 
 local raise = errors.raise
 local SpectralNormalization = object.class("SpectralNormalization", Layer)

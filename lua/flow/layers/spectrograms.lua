@@ -8,7 +8,7 @@ local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
-local stft = require "flow.layers.own.stft_initializer"
+local stft = require "flow.layers.kernels.stft_initializer"
 local entries = require "flow.layers.entries"
 
 local raise = errors.raise

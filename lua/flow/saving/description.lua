@@ -6,7 +6,7 @@ local models = require "flow.model"
 local config = require "flow.saving.config"
 local custom_objects = require "flow.custom_objects"
 local compiled = require "flow.saving.compiled"
-local hooks = require "flow.layers.own.saving_hooks"
+local hooks = require "flow.layers.classes.saving_hooks"
 
 local description = {}
 

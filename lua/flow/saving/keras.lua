@@ -11,7 +11,7 @@ local json = require "flow.json"
 local tensor_file = require "flow.saving.tensor_file"
 local description = require "flow.saving.description"
 local weights = require "flow.saving.weights"
-local hooks = require "flow.layers.own.saving_hooks"
+local hooks = require "flow.layers.classes.saving_hooks"
 local io = require "flow.io"
 
 local C, check, raise = native.C, native.check, errors.raise

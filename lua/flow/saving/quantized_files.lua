@@ -1,11 +1,11 @@
 -- quantized_files.lua: reads weights that Keras' quantize("int8") has turned into bytes. In a file the group of such a layer has bytes
 -- first and their scales last: kernel, bias, kernel_scale, or embeddings, embeddings_scale, and those of a second table
--- (keras.src.layers.core: variable_serialization_spec; own/byte_kernels.lua writes them). Here the layer gets the floats that the bytes
+-- (keras.src.layers.core: variable_serialization_spec; kernels/byte_kernels.lua writes them). Here the layer gets the floats that the bytes
 -- stand for, from which it makes the same bytes (core/layers/quantization.h).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
-local byte_kernels = require "flow.layers.own.byte_kernels"
+local byte_kernels = require "flow.layers.kernels.byte_kernels"
 local quantization = require "flow.layers.quantization"
 
 local quantized_files = {}

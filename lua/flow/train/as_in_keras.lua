@@ -6,7 +6,7 @@ local native = require "flow.ffi"
 local variable = require "flow.tensor.variable"
 local object = require "flow.object"
 local set_weights = require "flow.layers.set_weights"
-local stateless = require "flow.layers.own.stateless"
+local stateless = require "flow.layers.classes.stateless"
 local takes = require("flow.signature").takes
 
 local raise = errors.raise

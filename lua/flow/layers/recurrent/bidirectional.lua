@@ -9,7 +9,7 @@ local signature = require "flow.signature"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local entries = require "flow.layers.entries"
-local own_build = require "flow.layers.own.build"
+local own_build = require "flow.layers.classes.build"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 
 local raise = errors.raise

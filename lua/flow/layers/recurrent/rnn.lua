@@ -11,7 +11,7 @@ local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local cells = require "flow.layers.recurrent.cells"
 local entries = require "flow.layers.entries"
-local own_build = require "flow.layers.own.build"
+local own_build = require "flow.layers.classes.build"
 local recurrent_calls = require "flow.layers.recurrent.calls"
 local symbolic = require "flow.layers.symbolic"
 

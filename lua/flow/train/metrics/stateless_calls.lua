@@ -1,7 +1,7 @@
 -- stateless_calls.lua: metrics from configs, and on other values of their variables than they have.
 
 local object = require "flow.object"
-local stateless = require "flow.layers.own.stateless"
+local stateless = require "flow.layers.classes.stateless"
 local takes = require("flow.signature").takes
 
 -- Metric: the class of all metrics; metrics: flow.metrics.

@@ -4,7 +4,7 @@
 --   function Standardized:convolution_op(inputs, kernel) return layers.Conv2D.convolution_op(self, inputs, standardized(kernel)) end
 
 local ops = require "flow.tensor.ops"
-local finished = require "flow.layers.own.finished"
+local finish = require "flow.layers.kernels.bias_and_activation"
 local takes = require("flow.signature").takes
 
 local hook = {}
@@ -25,7 +25,7 @@ end
 
 -- What the layer computes by the class's convolution_op.
 function hook.call(layer, inputs)
-  return finished(layer, layer:convolution_op(ops.operand(inputs, nil, layer.name), layer.kernel:value()))
+  return finish(layer, layer:convolution_op(ops.operand(inputs, nil, layer.name), layer.kernel:value()))
 end
 
 return hook

@@ -11,7 +11,7 @@ local errors = require "flow.errors"
 local json = require "flow.json"
 local object = require "flow.object"
 local ops = require "flow.tensor.ops"
-local finished = require "flow.layers.own.finished"
+local finish = require "flow.layers.kernels.bias_and_activation"
 local takes = require("flow.signature").takes
 
 local lora = {}
@@ -60,7 +60,7 @@ local function is_quantized(layer) return require("flow.layers.quantization").ge
 -- axes_of(): those of a row of x.
 local function product(quantized, x, kernel, state, multiply, axes_of)
   if not quantized then return multiply(x, changed(kernel, state)) end
-  local rows = require("flow.layers.own.byte_kernels").round_rows(x, axes_of())
+  local rows = require("flow.layers.kernels.byte_kernels").round_rows(x, axes_of())
   return multiply(rows, kernel:value()) + multiply(x, ops.matmul(state.a, state.b) * (state.alpha / state.rank))
 end
 lora.product = product
@@ -80,12 +80,12 @@ end
 local CALLS = {
   Dense = function(layer, x)
     local state = rawget(layer, "_lora")
-    return finished(layer, product(is_quantized(layer), x, layer.kernel, state, ops.matmul, function() return { #x.shape } end))
+    return finish(layer, product(is_quantized(layer), x, layer.kernel, state, ops.matmul, function() return { #x.shape } end))
   end,
   EinsumDense = function(layer, x)
     local function multiply(rows, kernel) return ops.einsum(layer.equation, rows, kernel) end
     local function axes_of() return lora.summed(layer.equation, #x.shape) end
-    return finished(layer, product(is_quantized(layer), x, layer.kernel, rawget(layer, "_lora"), multiply, axes_of))
+    return finish(layer, product(is_quantized(layer), x, layer.kernel, rawget(layer, "_lora"), multiply, axes_of))
   end,
   Embedding = function(layer, x)
     local state = rawget(layer, "_lora")
@@ -99,13 +99,13 @@ local CALLS = {
 function CALLS.ReversibleEmbedding(layer, x, options)
   if not (options and options.reverse) then return CALLS.Embedding(layer, x) end
   local quantized = is_quantized(layer)      -- Keras leaves the change out then
-  if quantized then x = require("flow.layers.own.byte_kernels").round_rows(x, { #x.shape }) end
+  if quantized then x = require("flow.layers.kernels.byte_kernels").round_rows(x, { #x.shape }) end
   local table_of = layer.tie_weights and ops.transpose(quantized and layer.embeddings or merged(layer)) or layer.reverse_embeddings
   local y, cap = ops.matmul(x, table_of), layer.logit_soft_cap
   return type(cap) == "number" and ops.tanh(y / cap) * cap or y
 end
 
-local function convolve(layer, x) return finished(layer, layer:convolution_op(ops.operand(x, nil, layer.name), merged(layer))) end
+local function convolve(layer, x) return finish(layer, layer:convolution_op(ops.operand(x, nil, layer.name), merged(layer))) end
 for _, name in ipairs { "Conv1D", "Conv2D", "Conv3D" } do CALLS[name] = convolve end
 
 -- Begins the change. a_initializer, b_initializer: of the two factors.
@@ -122,7 +122,7 @@ function lora.enable(layer, rank, alpha, a_initializer, b_initializer)
   rawset(layer, "call", CALLS[layer._record_name])
 end
 
----- the projections of attentions: own/projections.lua -----------------------------------------------------------------------------------
+---- the projections of attentions: kernels/projections.lua -------------------------------------------------------------------------------
 --
 -- The attention has the variables: its _low_rank are the factors by the kernel that they change. From the first of them on it computes in
 -- Lua (attention_hook.lua).
@@ -140,8 +140,8 @@ function lora.enable_part(attention, kernel, part, rank, alpha, a_initializer, b
   changes[kernel] = freeze(attention, kernel, part .. "/lora_kernel", rank, alpha, a_initializer, b_initializer,
     attention.kernel_regularizer)
   rawset(attention, "_low_rank", changes)
-  rawset(attention, "_hook", "flow.layers.own.attention_hook")
-  if not rawget(attention, "_extended") then rawset(attention, "call", require("flow.layers.own.attention_hook").call) end
+  rawset(attention, "_hook", "flow.layers.classes.attention_hook")
+  if not rawget(attention, "_extended") then rawset(attention, "call", require("flow.layers.classes.attention_hook").call) end
   rawset(attention, "_own_call", true)
   return changes[kernel]
 end
@@ -167,7 +167,7 @@ end
 function lora.store_bytes(layer, store)
   local name = WEIGHT[layer._record_name]
   local function value_of(v) return v.name == name and merged(layer) or nil end
-  local group = require("flow.layers.own.byte_kernels").group(layer, in_order(layer), value_of)
+  local group = require("flow.layers.kernels.byte_kernels").group(layer, in_order(layer), value_of)
   for i, value in ipairs(group) do store[tostring(i - 1)] = value end
 end
 
@@ -258,7 +258,7 @@ function lora.install(class, Layer)
         errors.raise("%s: load_own_variables() found bytes for %s, as Keras' quantize(\"int8\") writes them: quantize() the layer before",
           object.title(self), list[1].name)
       end
-      local byte_kernels = require "flow.layers.own.byte_kernels"
+      local byte_kernels = require "flow.layers.kernels.byte_kernels"
       local places = in_bytes and byte_kernels.places(list)
       for i, v in ipairs(list) do
         local value = stored(places and places[i][1] or i - 1)

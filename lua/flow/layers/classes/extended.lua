@@ -29,7 +29,7 @@ local function look(layer, class, base)
   rawset(layer, "_own_build", class.build ~= base.build or nil)
   for name, module in pairs(HOOKS[base.name] or {}) do
     if class[name] ~= base[name] then
-      rawset(layer, "_hook", "flow.layers.own." .. module)
+      rawset(layer, "_hook", "flow.layers.classes." .. module)
       rawset(layer, "_own_call", true)
     end
   end

@@ -51,7 +51,7 @@ function own_build.wrap(build, class)
   return not rawget(class, "in_lua") and build or function(self, shape, ...)
     if rawget(self, "_building") then return build(self, shape, ...) end
     if type(shape) == "table" and type(shape[1]) == "number" then
-      shape = batch_shape(require "flow.layers.own.build_shapes" (self, shape)[1], self)
+      shape = batch_shape(require "flow.layers.classes.build_shapes" (self, shape)[1], self)
     end
     own_build.run(self, build, shape, ...)
     if not self._built then set_built(self, shape) end
@@ -63,7 +63,7 @@ function own_build.once(build)
   return function(self, shape)
     if rawget(self, "_building") then return build(self, type(shape[1]) == "table" and shape[1] or shape) end
     if self._built then return end
-    shape = batch_shape(require "flow.layers.own.build_shapes" (self, shape)[1], self)
+    shape = batch_shape(require "flow.layers.classes.build_shapes" (self, shape)[1], self)
     own_build.run(self, build, shape)
     set_built(self, shape)
   end

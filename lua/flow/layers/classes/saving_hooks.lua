@@ -48,7 +48,7 @@ end
 -- What a layer stores, { name =, value = } sorted by name. in_bytes: a layer with LoRA has kernels of bytes.
 function hooks.stored(layer, in_bytes)
   local store, list = {}, {}
-  if in_bytes and rawget(layer, "_lora") then require("flow.layers.own.lora").store_bytes(layer, store)
+  if in_bytes and rawget(layer, "_lora") then require("flow.layers.kernels.lora").store_bytes(layer, store)
   else layer:save_own_variables(store) end
   for name, value in pairs(store) do
     list[#list + 1] = { name = tostring(name), value = ops.operand(value, nil, object.title(layer) .. ": save_own_variables") }

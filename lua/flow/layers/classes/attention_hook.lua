@@ -40,7 +40,7 @@ function hook.install(class)
   end
 end
 
-local function project(layer, x, projection) return require "flow.layers.own.projections" (layer, projection):call(x) end
+local function project(layer, x, projection) return require "flow.layers.kernels.projections" (layer, projection):call(x) end
 
 -- The masks of a call as one, or nil. window: how far apart steps are that see each other, or nil.
 local function mask_of(given, query, value, window)

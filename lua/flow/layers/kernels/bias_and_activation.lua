@@ -1,4 +1,5 @@
--- finished.lua: what comes after the product of a layer of the library whose product is computed in Lua: the bias, then the activation.
+-- bias_and_activation.lua: what follows the product of a layer of the library if that product is computed in Lua: the bias is added, then
+-- the activation is applied.
 
 return function(layer, y)
   for _, v in ipairs(layer.weights) do

@@ -4,7 +4,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local several = require "flow.layers.several"
-local stateless = require "flow.layers.own.stateless"
+local stateless = require "flow.layers.classes.stateless"
 local takes = require("flow.signature").takes
 
 -- Variables that are fields, by their suffixes in Keras.
@@ -19,8 +19,8 @@ return function(Layer)
   function fields.path(self) return self.name end
   function fields.autocast(self) return self._autocasts end
   function fields.supports_jit() return true end
-  function fields.input_spec(self) return require("flow.layers.own.input_spec").of(self) end
-  function Layer.setters.input_spec(self, value) require("flow.layers.own.input_spec").set(self, value) end
+  function fields.input_spec(self) return require("flow.layers.classes.input_spec").of(self) end
+  function Layer.setters.input_spec(self, value) require("flow.layers.classes.input_spec").set(self, value) end
   function fields.input_dtype(self) return self.compute_dtype end
   -- The regularizer of the outputs, nil: there is none.
   function fields.activity_regularizer(self)

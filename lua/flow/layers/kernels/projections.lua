@@ -7,8 +7,8 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
-local lora = require "flow.layers.own.lora"
-local byte_kernels = require "flow.layers.own.byte_kernels"
+local lora = require "flow.layers.kernels.lora"
+local byte_kernels = require "flow.layers.kernels.byte_kernels"
 local takes = require("flow.signature").takes
 
 local Projection = object.class("EinsumDense", Layer)
