@@ -45,66 +45,24 @@ local function uniforms(seed)
   end
 end
 
-return function(Dataset, internal, make, out)
-  internal.uniforms = uniforms
-
-  -- A data set of elements of these specs that body(pull, give) makes of those of inputs (Iterator._register_transform). inputs: a list of
-  -- data sets; own: the structure of the elements; cardinality: their number, -1 or -2.
-  function internal.transform(inputs, specs, own, cardinality, body)
-    local handles, are_texts = native.out("flow_dataset", math.max(#inputs, 1)), {}
-    for i, input in ipairs(inputs) do
-      handles[i - 1], are_texts[i] = input._handle, {}
-      for k, spec in ipairs(input._specs) do are_texts[i][k] = spec.dtype == "string" end
-    end
-    local components, count = elements.components("transform", specs)
-    local callback = Iterator._register_transform(body, specs, are_texts)
-    local dataset = make({ unpack(inputs) }, C.flow_dataset_transform, handles, #inputs, callback.id, components, count, cardinality, out)
-    rawset(dataset, "_callback", callback)
-    rawset(dataset, "_structure", own)
-    rawset(dataset, "_window", false)
-    return dataset
+-- Lets sizes of the specs vary that differ in others; all of them, if others have other dtypes or ranks or are nil.
+local function join_sizes(specs, others)
+  for i, spec in ipairs(specs) do
+    local other = others and #others == #specs and others[i].dtype == spec.dtype and #others[i].shape == #spec.shape and others[i]
+    for axis, size in ipairs(spec.shape) do spec.shape[axis] = other and other.shape[axis] == size and size or -1 end
   end
+end
 
-  -- Lets sizes of the specs vary that differ in others; all of them, if others have other dtypes or ranks or are nil.
-  local function join_sizes(specs, others)
-    for i, spec in ipairs(specs) do
-      local other = others and #others == #specs and others[i].dtype == spec.dtype and #others[i].shape == #spec.shape and others[i]
-      for axis, size in ipairs(spec.shape) do spec.shape[axis] = other and other.shape[axis] == size and size or -1 end
-    end
-  end
+-- A data set of elements that are there, as lists of components.
+local function of_elements(internal, list, specs, own)
+  return internal.transform({}, specs, own, #list, function(_, give)
+    for _, components in ipairs(list) do give(components) end
+  end)
+end
 
-  -- What f(components) -> specs, structure, ... says of an element of the dataset. If the dataset's sizes vary, f is called again with
-  -- zeros of other sizes: sizes of the specs that differ then vary, too, and all sizes do if f fails on zeros. If there are no elements, f
-  -- gets zeros alone; nil: it fails on them.
-  function internal.learn(dataset, f)
-    local varies = false
-    for _, spec in ipairs(dataset._specs) do
-      for _, n in ipairs(spec.shape) do varies = varies or n < 0 end
-    end
-    local first = internal.first(dataset)
-    local results
-    if first then
-      results = { f(first) }
-    else
-      first = elements.blank(dataset._specs)
-      results = { pcall(f, first) }
-      if not table.remove(results, 1) then return nil end
-    end
-    if not varies then return unpack(results, 1, 3) end
-    local ok, others = pcall(f, elements.blank(dataset._specs, first))
-    join_sizes(results[1], ok and others)
-    return unpack(results, 1, 3)
-  end
+---- windows -----------------------------------------------------------------------------------------------------------------
 
-  -- A data set of elements that are there, as lists of components.
-  local function of_elements(list, specs, own)
-    return internal.transform({}, specs, own, #list, function(_, give)
-      for _, components in ipairs(list) do give(components) end
-    end)
-  end
-
-  ---- windows ---------------------------------------------------------------------------------------------------------------
-
+local function define_windows(Dataset, make, out)
   -- Windows as elements: a Dataset for each component, of up to `size` elements, `stride` after each other in this one, the first of them
   -- `shift` (size) elements after the first one of the window before. Elements have the same sizes. flat_map, interleave and loops take
   -- windows, take, skip, shuffle and others pass them on.
@@ -119,14 +77,16 @@ return function(Dataset, internal, make, out)
     end)
     return dataset
   end
+end
 
-  ---- groups ------------------------------------------------------------------------------------------------------------------
+---- groups --------------------------------------------------------------------------------------------------------------------
 
+local function define_groups(Dataset, internal)
   -- group_by_window. keys: with which reduce_func is tried, too, since sizes may depend on the key; those that it refuses do not count.
   local function group_by_window(self, what, key_func, reduce_func, window_size, window_size_func, keys)
     local specs = self._specs
     local function reduce(key, group)
-      local made = reduce_func(ops.operand(key, "int64", what), of_elements(group, specs, self._structure))
+      local made = reduce_func(ops.operand(key, "int64", what), of_elements(internal, group, specs, self._structure))
       if not internal.is(made) then raise("%s: reduce_func returned %s, expected a Dataset", what, errors.describe(made)) end
       return made
     end
@@ -220,9 +180,11 @@ return function(Dataset, internal, make, out)
     for i in ipairs(sizes) do keys[i] = i - 1 end
     return group_by_window(self, what, bucket_of, batch, nil, function(key) return sizes[key:item() + 1] end, keys)
   end
+end
 
-  ---- elements with a memory -----------------------------------------------------------------------------------------------------
+---- elements with a memory -------------------------------------------------------------------------------------------------------
 
+local function define_states(Dataset, internal)
   -- f(state, element) -> state, result for one element after the other; the results are the elements. A state of several tensors is a list.
   takes "initial_state: any, scan_func: callable"
   function Dataset:scan(initial, f)
@@ -305,9 +267,11 @@ return function(Dataset, internal, make, out)
       end
     end)
   end
+end
 
-  ---- ends and numbers -----------------------------------------------------------------------------------------------------------
+---- ends and numbers -------------------------------------------------------------------------------------------------------------
 
+local function define_ends(Dataset, internal, make, out)
   -- The elements before the first one for which predicate gives false: a scalar of dtype bool. It is traced, or called in Lua, as filter's.
   takes "predicate: callable"
   function Dataset:take_while(predicate)
@@ -359,9 +323,11 @@ return function(Dataset, internal, make, out)
   function Dataset:sparse_batch()
     raise("sparse_batch: %s cannot become sparse tensors: batch gives whole ones", tostring(self))
   end
+end
 
-  ---- files ----------------------------------------------------------------------------------------------------------------------
+---- files ------------------------------------------------------------------------------------------------------------------------
 
+local function define_files(Dataset, internal, make, out)
   -- The folder of a path, and the files of its elements and of their structure.
   local function file_in(what, path)
     local io = require "flow.io"
@@ -418,9 +384,11 @@ return function(Dataset, internal, make, out)
     require("flow.io").makedirs(folder)
     return self:cache(file)
   end
+end
 
-  ---- sources ----------------------------------------------------------------------------------------------------------------------
+---- sources ------------------------------------------------------------------------------------------------------------------------
 
+local function define_sources(Dataset, internal)
   -- start, start + step, ... without end.
   takes "start: numeric = 0, step: numeric = 1, { dtype = 'int64' }"
   function Dataset.counter(start, step, options)
@@ -444,4 +412,55 @@ return function(Dataset, internal, make, out)
       end
     end)
   end
+end
+
+return function(Dataset, internal, make, out)
+  internal.uniforms = uniforms
+
+  -- A data set of elements of these specs that body(pull, give) makes of those of inputs (Iterator._register_transform). inputs: a list of
+  -- data sets; own: the structure of the elements; cardinality: their number, -1 or -2.
+  function internal.transform(inputs, specs, own, cardinality, body)
+    local handles, are_texts = native.out("flow_dataset", math.max(#inputs, 1)), {}
+    for i, input in ipairs(inputs) do
+      handles[i - 1], are_texts[i] = input._handle, {}
+      for k, spec in ipairs(input._specs) do are_texts[i][k] = spec.dtype == "string" end
+    end
+    local components, count = elements.components("transform", specs)
+    local callback = Iterator._register_transform(body, specs, are_texts)
+    local dataset = make({ unpack(inputs) }, C.flow_dataset_transform, handles, #inputs, callback.id, components, count, cardinality, out)
+    rawset(dataset, "_callback", callback)
+    rawset(dataset, "_structure", own)
+    rawset(dataset, "_window", false)
+    return dataset
+  end
+
+  -- What f(components) -> specs, structure, ... says of an element of the dataset. If the dataset's sizes vary, f is called again with
+  -- zeros of other sizes: sizes of the specs that differ then vary, too, and all sizes do if f fails on zeros. If there are no elements, f
+  -- gets zeros alone; nil: it fails on them.
+  function internal.learn(dataset, f)
+    local varies = false
+    for _, spec in ipairs(dataset._specs) do
+      for _, n in ipairs(spec.shape) do varies = varies or n < 0 end
+    end
+    local first = internal.first(dataset)
+    local results
+    if first then
+      results = { f(first) }
+    else
+      first = elements.blank(dataset._specs)
+      results = { pcall(f, first) }
+      if not table.remove(results, 1) then return nil end
+    end
+    if not varies then return unpack(results, 1, 3) end
+    local ok, others = pcall(f, elements.blank(dataset._specs, first))
+    join_sizes(results[1], ok and others)
+    return unpack(results, 1, 3)
+  end
+
+  define_windows(Dataset, make, out)
+  define_groups(Dataset, internal)
+  define_states(Dataset, internal)
+  define_ends(Dataset, internal, make, out)
+  define_files(Dataset, internal, make, out)
+  define_sources(Dataset, internal)
 end

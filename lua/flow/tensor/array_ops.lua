@@ -9,33 +9,57 @@ local raise = errors.raise
 local LAST = 2 ^ 62      -- a slice that ends there takes all of its axis
 local takes = require("flow.signature").takes
 
+local function whole(value, least, what, name)
+  if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
+    raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
+  end
+  return value
+end
+
+-- Elements first .. last of an axis; last may be -1.
+local function part(x, axis, first, last, step)
+  local key = {}
+  for i = 1, axis do key[i] = i == axis and { first, last, step } or {} end
+  return tensor.select(x, key)
+end
+
+-- The length of an axis, which must be known.
+local function length(x, axis, what)
+  local n = tensor.raw_shape(x)[axis]
+  if n < 0 then raise("%s: axis %d is that of the batch, whose size is not known in a trace", what, axis) end
+  return n
+end
+
+local function sequence(first, last, step)
+  local list = {}
+  for i = first, last, step or 1 do list[#list + 1] = i end
+  return list
+end
+
+-- {before, after} for each axis, out of a number, one such pair or a list of them.
+local function read_widths(widths, rank, what)
+  if type(widths) == "number" then widths = { widths, widths } end
+  if type(widths) ~= "table" then raise("%s: widths are {before, after} for each axis, got %s", what, errors.describe(widths)) end
+  errors.check_holes(what .. ": widths", widths)
+  local pairs_of = {}
+  for axis = 1, rank do
+    local pair = type(widths[1]) == "number" and widths or widths[axis]
+    if type(pair) ~= "table" or #pair ~= 2 then raise("%s: widths are {before, after} for each of %d axes", what, rank) end
+    for _, width in ipairs(pair) do whole(width, 0, what, "a width") end
+    pairs_of[axis] = pair
+  end
+  if type(widths[1]) ~= "number" and #widths ~= rank then
+    raise("%s: there are widths for %d axes, the tensor has %d", what, #widths, rank)
+  end
+  return pairs_of
+end
+
 -- define, axis_from: of ops.lua. gather(table, indices): rows by their numbers from 0.
 return function(ops, define, axis_from, gather)
   local operand = ops.operand
 
   local function axis_of(x, axis, what)
     return axis_from(axis, #tensor.raw_shape(x), what) + 1
-  end
-
-  local function whole(value, least, what, name)
-    if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
-      raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
-    end
-    return value
-  end
-
-  -- Elements first .. last of an axis; last may be -1.
-  local function part(x, axis, first, last, step)
-    local key = {}
-    for i = 1, axis do key[i] = i == axis and { first, last, step } or {} end
-    return tensor.select(x, key)
-  end
-
-  -- The length of an axis, which must be known.
-  local function length(x, axis, what)
-    local n = tensor.raw_shape(x)[axis]
-    if n < 0 then raise("%s: axis %d is that of the batch, whose size is not known in a trace", what, axis) end
-    return n
   end
 
   ---- take ------------------------------------------------------------------------------------------------------------------------
@@ -79,12 +103,6 @@ return function(ops, define, axis_from, gather)
   end
   takes "x, positions, axis?"
   define(take, "take")
-
-  local function sequence(first, last, step)
-    local list = {}
-    for i = first, last, step or 1 do list[#list + 1] = i end
-    return list
-  end
 
   -- The order of an axis, of some, or of all turned round: one slice that goes back along them.
   takes "x, axis?: number|list"
@@ -198,24 +216,6 @@ return function(ops, define, axis_from, gather)
   end, "repeat_")
 
   ---- pad --------------------------------------------------------------------------------------------------------------------------
-
-  -- {before, after} for each axis, out of a number, one such pair or a list of them.
-  local function read_widths(widths, rank, what)
-    if type(widths) == "number" then widths = { widths, widths } end
-    if type(widths) ~= "table" then raise("%s: widths are {before, after} for each axis, got %s", what, errors.describe(widths)) end
-    errors.check_holes(what .. ": widths", widths)
-    local pairs_of = {}
-    for axis = 1, rank do
-      local pair = type(widths[1]) == "number" and widths or widths[axis]
-      if type(pair) ~= "table" or #pair ~= 2 then raise("%s: widths are {before, after} for each of %d axes", what, rank) end
-      for _, width in ipairs(pair) do whole(width, 0, what, "a width") end
-      pairs_of[axis] = pair
-    end
-    if type(widths[1]) ~= "number" and #widths ~= rank then
-      raise("%s: there are widths for %d axes, the tensor has %d", what, #widths, rank)
-    end
-    return pairs_of
-  end
 
   -- What is before and after x along an axis: number times a value.
   local function with_constant(x, axis, pair, value)

@@ -20,7 +20,6 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local json = require "flow.json"
-local names = require "flow.names"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local variable = require "flow.tensor.variable"
@@ -48,62 +47,8 @@ end
 
 ---- the class -------------------------------------------------------------------------------------------------------------------------
 
--- Optimizer: the class of all optimizers, which Custom extends. Returns Custom, from which classes written in Lua descend.
-local function define(Optimizer)
-  local Custom = object.class("Optimizer", Optimizer)
-  local common = common_names()
-
-  -- build() of every object: makes the slots of the library, calls the class's build() once, and numbers the variables. If the class's
-  -- build() fails, what it has made is forgotten, and the next call tries again.
-  local function build_once(self, variables, ...)
-    if ... ~= nil or not object.is(self, Optimizer) then return Optimizer.build(self, variables, ...) end  -- which says how it is called
-    if rawget(self, "_index") then return end
-    Optimizer.build(self, variables)
-    local before, class = #self._own, object.class_of(self)
-    local ok, problem = pcall(class.build, self, variables)
-    if not ok then
-      for i = #self._own, before + 1, -1 do self._own[i] = nil end
-      error(problem, 0)
-    end
-    rawset(self, "_index", {})
-    for i, v in ipairs(variables) do self._index[v] = i end
-  end
-
-  -- A new optimizer of a class; takes what every optimizer has out of the options.
-  local function new(class, name, options)
-    local given, schedule = {}, nil
-    for option, value in pairs(options) do
-      if common[option] then given[option] = value
-      elseif type(option) == "string" and option ~= "name" then
-        local near = errors.nearest(option, common, 2)
-        if near then raise("%s: there is no option %q, did you mean %q?", class.name, option, near) end
-      end
-    end
-    if schedules.is(given.learning_rate) then given.learning_rate, schedule = nil, given.learning_rate end
-    check(C.flow_optimizer_new_custom(class.name, name, arguments.native(class.name, given), out))
-    local self = object.new(class, { name = name, handle = native.own(out, C.flow_optimizer_release), _schedule = schedule or false,
-                                     _loss_scale = given.loss_scale_factor or false, _own = {}, build = build_once })
-    if schedule then
-      check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
-    end
-    return self
-  end
-
-  -- parent: Optimizer, a class of the library, or one that extends such a class.
-  function Optimizer.extend(parent, class_name)
-    if parent == Optimizer then parent = Custom
-    elseif rawget(parent, "in_formulas") then parent = parent.in_formulas()
-    elseif not object.descends(parent, Custom) and not rawget(parent, "in_lua") then
-      raise("%s wraps an optimizer: extend that one's class, or flow.optimizers.Optimizer, and write update_step()", parent.name)
-    end
-    if extended.base(parent) ~= Custom then
-      return extended.class(parent, class_name, common, function(class) return object.new(class) end)
-    end
-    return user_class(parent, class_name, new, common)
-  end
-
-  ---- variables -----------------------------------------------------------------------------------------------------------------------
-
+-- What an optimizer in Lua has besides the variables of the library.
+local function define_variables(Custom, Optimizer)
   function Custom:build() end
 
   -- The position of the variable in the list that the optimizer was built for, from 1.
@@ -176,9 +121,10 @@ local function define(Optimizer)
     Optimizer._to_device(self, device)
     for _, v in ipairs(self._own) do native.try(C.flow_variable_to_device, context, v.handle, device) end
   end
+end
 
-  ---- updates -------------------------------------------------------------------------------------------------------------------------
-
+-- The update: update_step() for each variable, between what the library does before and after.
+local function define_updates(Custom, Optimizer)
   -- In update_step these are tensors, since in a traced function they have no value yet; elsewhere numbers.
   function Custom.fields.iterations(self)
     if rawget(self, "_rate") then
@@ -249,9 +195,10 @@ local function define(Optimizer)
     write(problem, borrowed(C.flow_update_guard(update)))
     check(C.flow_update_end(native.gc(update, nil)))
   end
+end
 
-  ---- files ---------------------------------------------------------------------------------------------------------------------------
-
+-- What files say of its objects.
+local function define_files(Custom, Optimizer)
   -- As Keras writes a registered class; what the class' get_config() gives is beside what every optimizer has.
   function Custom:to_json()
     local described = json.decode(Optimizer.to_json(self))
@@ -263,73 +210,68 @@ local function define(Optimizer)
   end
 
   function Custom:_own_config() return self:get_config() end
+end
 
-  ---- Keras' optimizers in Lua ----------------------------------------------------------------------------------------------------
+-- Optimizer: the class of all optimizers, which Custom extends. Returns Custom, from which classes written in Lua descend.
+local function define(Optimizer)
+  local Custom = object.class("Optimizer", Optimizer)
+  local common = common_names()
 
-  -- Makes one of Keras' optimizers that is written in Lua because its update needs norms, shapes or products of single variables. own: its
-  -- options, { name, default, kind } in Keras' order; kind is number, integer, boolean, list, or "number?", for which false means None. The
-  -- options in `last` come after those that every optimizer takes. All are fields of its objects. defaults: of common options that differ.
-  -- parent: Custom, if it is left out.
-  function Custom._of_keras(class_name, own, last, defaults, parent)
-    local class, list, kinds = object.class(class_name, parent or Custom), { "learning_rate", first_is_single = true }, {}
-    rawset(class, "of_keras", true)
-    rawset(class, "defaults", { learning_rate = 0.001 })
-    for _, option in ipairs(own) do list[#list + 1] = option[1] end
-    for i = 2, #common do list[#list + 1] = common[i] end
-    list[#list + 1] = "name"
-    for _, option in ipairs(last or {}) do list[#list + 1] = option[1] end
-    local known = {}
-    for _, option in ipairs(list) do known[option] = true end
-    for _, part in ipairs { own, last or {} } do
-      for _, option in ipairs(part) do
-        kinds[option[1]] = { default = option[2], kind = option[3] or "number" }
-        class.defaults[option[1]] = option[2]
-      end
+  -- build() of every object: makes the slots of the library, calls the class's build() once, and numbers the variables. If the class's
+  -- build() fails, what it has made is forgotten, and the next call tries again.
+  local function build_once(self, variables, ...)
+    if ... ~= nil or not object.is(self, Optimizer) then return Optimizer.build(self, variables, ...) end  -- which says how it is called
+    if rawget(self, "_index") then return end
+    Optimizer.build(self, variables)
+    local before, class = #self._own, object.class_of(self)
+    local ok, problem = pcall(class.build, self, variables)
+    if not ok then
+      for i = #self._own, before + 1, -1 do self._own[i] = nil end
+      error(problem, 0)
     end
-    for option, value in pairs(defaults or {}) do class.defaults[option] = value end
-
-    signature.of_record(class, "flow.optimizers." .. class_name, list, #list, function(...)
-      local named = errors.check_options(class_name, arguments.named(class_name, list, #list, ...), known)
-      local fields, options = {}, {}
-      for option, entry in pairs(kinds) do
-        local value = named[option]
-        if value == nil then value = entry.default end
-        fields[option] = custom.check(class_name, option, value, entry.kind)
-      end
-      for option, value in pairs(defaults or {}) do options[option] = value end
-      for i = 1, #common do
-        local value = named[common[i]]
-        if value == false and common[i] ~= "use_ema" then options[common[i]] = nil
-        elseif value ~= nil then options[common[i]] = value end
-      end
-      if named.name ~= nil then custom.check(class_name, "name", named.name, "text") end
-      if class._prepare then class._prepare(fields, options) end
-      local self = new(class, named.name or names.snake(class_name), options)
-      for option, value in pairs(fields) do rawset(self, option, value) end
-      return self
-    end)
-
-    function class._own_config(self)
-      local config = {}
-      for option, entry in pairs(kinds) do
-        local value = self[option]
-        if entry.kind == "number?" and not value then value = json.null
-        elseif entry.kind == "list" then value = json.list { unpack(value) } end
-        config[option] = value
-      end
-      return config
-    end
-
-    -- Also the options that every optimizer takes, except those that are not set.
-    function class.get_config(self)
-      local config = json.decode(self:to_json()).config
-      for option, value in pairs(config) do
-        if value == json.null then config[option] = nil end
-      end
-      return config
-    end
-    return class
+    rawset(self, "_index", {})
+    for i, v in ipairs(variables) do self._index[v] = i end
   end
+
+  -- A new optimizer of a class; takes what every optimizer has out of the options.
+  local function new(class, name, options)
+    local given, schedule = {}, nil
+    for option, value in pairs(options) do
+      if common[option] then given[option] = value
+      elseif type(option) == "string" and option ~= "name" then
+        local near = errors.nearest(option, common, 2)
+        if near then raise("%s: there is no option %q, did you mean %q?", class.name, option, near) end
+      end
+    end
+    if schedules.is(given.learning_rate) then given.learning_rate, schedule = nil, given.learning_rate end
+    check(C.flow_optimizer_new_custom(class.name, name, arguments.native(class.name, given), out))
+    local self = object.new(class, { name = name, handle = native.own(out, C.flow_optimizer_release), _schedule = schedule or false,
+                                     _loss_scale = given.loss_scale_factor or false, _own = {}, build = build_once })
+    if schedule then
+      check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
+    end
+    return self
+  end
+
+  -- parent: Optimizer, a class of the library, or one that extends such a class.
+  function Optimizer.extend(parent, class_name)
+    if parent == Optimizer then parent = Custom
+    elseif rawget(parent, "in_formulas") then parent = parent.in_formulas()
+    elseif not object.descends(parent, Custom) and not rawget(parent, "in_lua") then
+      raise("%s wraps an optimizer: extend that one's class, or flow.optimizers.Optimizer, and write update_step()", parent.name)
+    end
+    if extended.base(parent) ~= Custom then
+      return extended.class(parent, class_name, common, function(class) return object.new(class) end)
+    end
+    return user_class(parent, class_name, new, common)
+  end
+
+  define_variables(Custom, Optimizer)
+  define_updates(Custom, Optimizer)
+  define_files(Custom, Optimizer)
+
+  -- Makes one of Keras' optimizers that is written in Lua: optimizers_in_lua/of_keras.lua.
+  function Custom._of_keras(...) return require "flow.train.optimizers_in_lua.of_keras" (Custom, new, common, ...) end
 
   return Custom
 end

@@ -266,6 +266,50 @@ local function validate(model, run, test, list, bar, logs)
   return interrupted, here
 end
 
+-- Runs an epoch, or the rest of it, with its validation and hooks. shown: what the run shows, { verbose =, target = batches of an epoch as
+-- far as it is known, history = }. Returns whether another one follows.
+local function run_epoch(model, run, options, shown)
+  local list, test = run.list, run.test
+  local epoch = run.epoch
+  if epoch >= options.epochs or run.stopped and run.batch == 0 then return false end
+  if run.batch == 0 and not run.trained then training.reset(model) end
+  if not run.hooked then
+    list:call("on_epoch_begin", epoch, {})
+    if run.begun then      -- of a backup: what these hooks do was done when the epoch began
+      list:call("_resume", run)
+      rawset(model, "stop_training", run.stopped)
+      if run.recovery then run.recovery:mark_epoch() end
+    end
+    run.hooked = true
+  end
+  if shown.verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
+  local bar = progress.new(shown.verbose, shown.target)
+  local done, interrupted, here = train_epoch(model, run, bar)
+  shown.target = shown.target or done
+  -- validation counts with the same means, so these are read before it
+  run.results = run.results or done > 0 and training.results(model, "train") or {}
+  local logs = {}
+  for key, value in pairs(run.results) do logs[key] = value end
+  if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
+    interrupted, here = validate(model, run, test, list, progress.new(0), logs)
+  end
+  list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
+  run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
+  run.hooked, run.begun, run.trained, run.results = false, false, false, false
+  fit_position.set_origin(run)
+  if not interrupted then list:call("_after_epoch", run) end      -- a backup, of which the run says that the epoch is over
+  bar:finish(logs)
+  if interrupted then
+    shown.history.interrupted = true
+    native.note_cut()
+    log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
+      or "another worker was interrupted", done)
+  end
+  local stop, preempted = workers.any(model, model.stop_training, native.preempted())
+  if preempted then make_way(model, run) end
+  return not stop
+end
+
 -- Makes everything that a run needs. Returns a function that runs its epochs and returns the History. recovers: of fit_recovery.lua, or
 -- nil.
 local function open_fit(model, data, validation, options, recovers)
@@ -279,8 +323,8 @@ local function open_fit(model, data, validation, options, recovers)
   local list = callback.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
   local history = list:find(History) or list:add(History())
   if live_status.is_shown() then list:add(require("flow.train.status_report")()) end
-  local verbose = list:has("_draws_bar") and 0 or options.verbose      -- which draws the bar itself
-  local silent = progress.new(0)
+  local shown = { target = target, history = history }
+  shown.verbose = list:has("_draws_bar") and 0 or options.verbose      -- which draws the bar itself
   rawset(model, "history", history)
   rawset(model, "stop_training", false)
 
@@ -288,48 +332,7 @@ local function open_fit(model, data, validation, options, recovers)
   list:call("on_train_begin", {})
   list:call("_resume", run)
   together.begin(run, options)
-  -- Runs an epoch, or the rest of it, with its validation and hooks. Returns whether another one follows.
-  local function run_epoch()
-    local epoch = run.epoch
-    if epoch >= options.epochs or run.stopped and run.batch == 0 then return false end
-    if run.batch == 0 and not run.trained then training.reset(model) end
-    if not run.hooked then
-      list:call("on_epoch_begin", epoch, {})
-      if run.begun then      -- of a backup: what these hooks do was done when the epoch began
-        list:call("_resume", run)
-        rawset(model, "stop_training", run.stopped)
-        if run.recovery then run.recovery:mark_epoch() end
-      end
-      run.hooked = true
-    end
-    if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
-    local bar = progress.new(verbose, target)
-    local done, interrupted, here = train_epoch(model, run, bar)
-    target = target or done
-    -- validation counts with the same means, so these are read before it
-    run.results = run.results or done > 0 and training.results(model, "train") or {}
-    local logs = {}
-    for key, value in pairs(run.results) do logs[key] = value end
-    if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
-      interrupted, here = validate(model, run, test, list, silent, logs)
-    end
-    list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
-    run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
-    run.hooked, run.begun, run.trained, run.results = false, false, false, false
-    fit_position.set_origin(run)
-    if not interrupted then list:call("_after_epoch", run) end      -- a backup, of which the run says that the epoch is over
-    bar:finish(logs)
-    if interrupted then
-      history.interrupted = true
-      native.note_cut()
-      log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
-        or "another worker was interrupted", done)
-    end
-    local stop, preempted = workers.any(model, model.stop_training, native.preempted())
-    if preempted then make_way(model, run) end
-    return not stop
-  end
-
+  local function go_on() return run_epoch(model, run, options, shown) end
   return function()
     run.recovery = recovers
     if recovers and recovers:enter(run, history) then
@@ -338,7 +341,7 @@ local function open_fit(model, data, validation, options, recovers)
     end
     repeat
       local more
-      if recovers then more = recovers:run_epoch(run_epoch) else more = run_epoch() end
+      if recovers then more = recovers:run_epoch(go_on) else more = go_on() end
     until not more
     if train.feed then train.feed:close() end
     if recovers then recovers:leave(history) end
