@@ -268,6 +268,18 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
+/* Those of the output that the kernel has, in the output's order. */
+static int scale_axes(const flow_layer *layer, const flow_variable *kernel, int axes[FLOW_MAX_RANK])
+{
+  (void)kernel;
+  equation q;
+  int count = 0;
+  if (parse(layer, &q) != FLOW_OK) return 0;
+  for (int i = 0; i < q.output.count; i++)
+    if (find(&q.kernel, q.output.names[i]) >= 0) axes[count++] = find(&q.kernel, q.output.names[i]);
+  return count;
+}
+
 const flow_layer_class flow_layer_einsum_dense = {
   .name = "EinsumDense",
   .positional = 14,
@@ -276,5 +288,6 @@ const flow_layer_class flow_layer_einsum_dense = {
   .call = call,
   .check = check,
   .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
+  .scale_axes = scale_axes,
   .doc = "activation(products of the input and a kernel, summed as an equation says, + bias)."
 };

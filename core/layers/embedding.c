@@ -44,6 +44,15 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
   return flow_expression_take(&e, e_ne(&e, inputs[0], flow_express_number(&e, inputs[0], 0)), out);
 }
 
+/* Each row has its scale. */
+static int scale_axes(const flow_layer *layer, const flow_variable *kernel, int axes[FLOW_MAX_RANK])
+{
+  (void)layer;
+  (void)kernel;
+  axes[0] = 0;
+  return 1;
+}
+
 const flow_layer_class flow_layer_embedding = {
   .name = "Embedding",
   .positional = 6,
@@ -53,5 +62,6 @@ const flow_layer_class flow_layer_embedding = {
   .supports_masking = 1,
   .compute_mask = compute_mask,
   .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
+  .scale_axes = scale_axes,
   .doc = "A vector of output_dim numbers for each index below input_dim."
 };

@@ -110,6 +110,10 @@ struct flow_layer_class {
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   unsigned             quantizes;        /* 1 << a flow_quantizing that it can do: quantization.h */
+  /* (optional, default: the last axes, as many as the number of scales needs) Of files of quantized weights (models/quantized_files.h): the
+   * axes along which a kernel has a scale for each place, in the order in which files have the scales. Returns how many axes there are. */
+  int (*scale_axes)(const flow_layer *layer, const flow_variable *kernel, int axes[FLOW_MAX_RANK]);
+  int scales_follow; /* in those files each variable is followed by its scales; else the first one's are the last */
   /* Masks: masks.h says how a layer gets those of its inputs. supports_masking: the output has the mask of the first input, or what
    * compute_mask gives; else masks end here, with a warning. clears_masks: as in Keras, the inputs have no masks any more after the
    * call. */

@@ -88,6 +88,13 @@ static flow_status compute_mask(flow_context *context, flow_layer *layer, flow_t
   return flow_expression_take(&e, e_ne(&e, inputs[0], flow_express_number(&e, inputs[0], 0)), out);
 }
 
+/* Each token has its scale: a row of the table, and a column of the one for the way back. */
+static int scale_axes(const flow_layer *layer, const flow_variable *kernel, int axes[FLOW_MAX_RANK])
+{
+  axes[0] = kernel == layer->variables[TABLE] ? 0 : 1;
+  return 1;
+}
+
 const flow_layer_class flow_layer_reversible_embedding = {
   .name = "ReversibleEmbedding",
   .positional = 9,
@@ -100,5 +107,7 @@ const flow_layer_class flow_layer_reversible_embedding = {
   .supports_masking = 1,
   .compute_mask = compute_mask,
   .quantizes = 1u << FLOW_QUANTIZED_BY_ROW,
+  .scale_axes = scale_axes,
+  .scales_follow = 1,
   .doc = "An Embedding that also goes back, with reverse = true: a score for each index."
 };

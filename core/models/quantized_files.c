@@ -54,19 +54,9 @@ int flow_quantized_kernel(const flow_tensor_file *file, int kernel)
   return flow_tensor_file_dtype(file, kernel) == FLOW_INT8;
 }
 
-static int is_table(const flow_layer *layer)
-{
-  return strcmp(layer->class->name, "Embedding") == 0;
-}
-static int has_tables(const flow_layer *layer)
-{
-  return strcmp(layer->class->name, "ReversibleEmbedding") == 0;
-}
-
-/* In a file each table stands before its scales. In other groups the kernel is first and its scales are last. */
 int flow_quantized_place(const flow_layer *layer, int count, int index, int *scale)
 {
-  if (has_tables(layer)) {
+  if (layer->class->scales_follow) {
     *scale = 2 * index + 1;
     return 2 * index;
   }
@@ -74,31 +64,26 @@ int flow_quantized_place(const flow_layer *layer, int count, int index, int *sca
   return index;
 }
 
-/* steps[axis]: how far apart the scales of neighbours along an axis of the kernel are; 0: they have one. Returns the number of scales. */
-static int64_t steps_of(const flow_layer *layer, int by_rows, const flow_tensor *kernel, int64_t count, int64_t *steps)
+/* The last axes of a kernel, as many as have `count` places. */
+static int last_axes(const flow_tensor *kernel, int64_t count, int *axes)
 {
-  int64_t next = 1, left = count;
+  int first = kernel->rank;
+  while (first > 0 && count > 1 && kernel->shape[first - 1] > 0) count /= kernel->shape[--first];
+  for (int axis = first; axis < kernel->rank; axis++) axes[axis - first] = axis;
+  return kernel->rank - first;
+}
+
+/* steps[axis]: how far apart the scales of neighbours along an axis of the kernel are; 0: they have one. count: of scales in the file.
+ * Returns the number of scales that the kernel needs. */
+static int64_t steps_of(const flow_layer *layer, const flow_variable *variable, const flow_tensor *kernel, int64_t count, int64_t *steps)
+{
+  int axes[FLOW_MAX_RANK];
+  int64_t next = 1;
+  int most = layer->class->scale_axes ? layer->class->scale_axes(layer, variable, axes) : last_axes(kernel, count, axes);
   memset(steps, 0, sizeof *steps * FLOW_MAX_RANK);
-  if (by_rows) {
-    steps[0] = 1;
-    return kernel->shape[0];
-  }
-  if (strcmp(layer->class->name, "EinsumDense") == 0) { /* the output's axes that the kernel has, in the output's order */
-    const char *text = flow_argument_text(layer->arguments, "equation"), *arrow = strstr(text, "->"), *letter = arrow + strlen(arrow);
-    while (letter-- > arrow + 2) {
-      int axis = 0;
-      const char *at = strchr(text, ',') + 1;
-      for (; at < arrow && *at != *letter; at++) axis += *at != ' ';
-      if (at == arrow || *letter == ' ' || axis >= kernel->rank) continue;
-      steps[axis] = next;
-      next *= kernel->shape[axis];
-    }
-    return next;
-  }
-  for (int axis = kernel->rank - 1; axis >= 0 && left > 1 && kernel->shape[axis] > 0; axis--) { /* the last axes */
-    steps[axis] = next;
-    next *= kernel->shape[axis];
-    left /= kernel->shape[axis];
+  for (int i = most - 1; i >= 0; i--) {
+    steps[axes[i]] = next;
+    next *= kernel->shape[axes[i]];
   }
   return next;
 }
@@ -123,13 +108,11 @@ flow_status flow_quantized_read(flow_tensor_file *file, int kernel, int scale, f
 {
   flow_tensor *storage, *bytes = NULL, *scales = NULL, *values = NULL;
   int64_t steps[FLOW_MAX_RANK];
-  /* A table has a scale for each row, and the second one of ReversibleEmbedding one for each column. */
-  int by_rows = is_table(layer) || (has_tables(layer) && variable == layer->variables[0]);
   FLOW_TRY(flow_variable_tensor(variable, &storage));
   flow_status status = flow_tensor_file_read(file, kernel, &bytes);
   if (status == FLOW_OK) status = flow_tensor_file_read(file, scale, &scales);
   int64_t count = status == FLOW_OK ? flow_shape_size(scales->rank, scales->shape) : 0;
-  if (status == FLOW_OK && (scales->dtype != FLOW_FLOAT32 || steps_of(layer, by_rows, bytes, count, steps) != count))
+  if (status == FLOW_OK && (scales->dtype != FLOW_FLOAT32 || steps_of(layer, variable, bytes, count, steps) != count))
     status = flow_fail(FLOW_CORRUPT_DATA, "%s: the scales of \"%s\" do not fit its bytes", file->path, flow_variable_name(variable));
   if (status == FLOW_OK) status = flow_tensor_new(FLOW_FLOAT32, bytes->rank, bytes->shape, &values);
   if (status == FLOW_OK) status = flow_tensor_copy(values, bytes);

@@ -1,6 +1,6 @@
 /* quantized_files.h: files of models that are quantized to int8 as by Keras: entries of layers with a QuantizedDTypePolicy, and groups that
- * begin with a kernel in bytes and end with its scales, or have those of two tables (lua/flow/saving/quantized_files.lua does the same).
- * Layers here keep floats, the ones that the bytes stand for, of which they make the same bytes (core/layers/quantization.h). */
+ * have a kernel in bytes and its scales, where the layer's record says (core/layers/layer.h); lua/flow/saving/quantized_files.lua does the
+ * same. Layers here keep floats, the ones that the bytes stand for, of which they make the same bytes (core/layers/quantization.h). */
 #ifndef FLOW_MODELS_QUANTIZED_FILES_H
 #define FLOW_MODELS_QUANTIZED_FILES_H
 
