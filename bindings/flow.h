@@ -3,8 +3,11 @@
  * Reading guide
  *   - Every function that can fail returns a flow_status; the sentence that explains it is in
  *     flow_last_error() of the calling thread. Nothing here exits, aborts, prints or touches signals.
- *   - Handles are pointers to opaque structs. "Returns a new reference" means the caller releases it;
- *     "borrowed" means it lives as long as the object it came from; "takes ownership" is never used.
+ *   - Handles are pointers to opaque structs. What `out` receives, and what a comment calls a new reference, is released by the
+ *     caller; "borrowed" means that it lives as long as the object it came from. No function takes over what it is given.
+ *     Each _release, and each _close that returns nothing, takes NULL.
+ *   - A function that writes a text to (char *text, int size) returns the length of the whole text, or -1 if it could not be made,
+ *     and writes at most size bytes of it, the final zero included.
  *   - Shapes: int64_t, elements not bytes, outermost dimension first; in a trace -k stands for k x rows of the batch that a run brings.
  *   - Pointers are not NULL unless a comment says so, or the size of an array or text is 0: else FLOW_INVALID_ARGUMENT, or 0, NULL or -1.
  *   - A flow_context belongs to one caller at a time (one Lua state); everything else may be shared
@@ -39,17 +42,17 @@ typedef struct flow_variable  flow_variable;   /* a tensor that plans read and w
 typedef struct flow_tape      flow_tape;       /* remembers ops so that gradients can be taken */
 typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, shared */
 typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
-typedef struct flow_layer     flow_layer;
-typedef struct flow_group_names flow_group_names;
-typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_layer flow_layer;          /* variables and what computes with them, made from a record of its class */
+typedef struct flow_group_names flow_group_names; /* what the layers of a model are called in Keras' files */
+typedef struct flow_optimizer flow_optimizer;     /* what updates variables by their gradients, with its own variables, the slots */
 typedef struct flow_loss_scale flow_loss_scale;  /* keeps gradients that pass through float16 within its range */
 typedef struct flow_schedule  flow_schedule;   /* a learning rate as a function of the number of updates: immutable */
-typedef struct flow_record_writer flow_record_writer;
+typedef struct flow_record_writer flow_record_writer;   /* what is to become a TFRecord file */
 typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
 typedef struct flow_save      flow_save;       /* a file of tensors that a thread writes */
-typedef struct flow_tensor_file flow_tensor_file;       /* one that is open for reading */
+typedef struct flow_tensor_file flow_tensor_file; /* such a file that is open for reading */
 typedef struct flow_archive  flow_archive;     /* a zip that is open for reading: .keras */
-typedef struct flow_archive_writer flow_archive_writer;
+typedef struct flow_archive_writer flow_archive_writer; /* what is to become one */
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_event_writer flow_event_writer;   /* a file of TensorBoard's */
@@ -64,7 +67,7 @@ typedef struct flow_json     flow_json;       /* a JSON value: a root that its o
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 typedef struct flow_cluster   flow_cluster;    /* the tasks of a training, and which of them this process is: immutable */
 typedef struct flow_server    flow_server;     /* a parameter server's end of its channels */
-typedef struct flow_server_link flow_server_link; /* and a worker's */
+typedef struct flow_server_link flow_server_link; /* a worker's end of one */
 typedef struct flow_worker    flow_worker;     /* this process as one of several that train together */
 typedef struct flow_device_group flow_device_group;  /* the GPUs of a strategy in this process */
 
@@ -77,7 +80,7 @@ FLOW_API const char *flow_version(void);
 /* The sentence of this thread's last failure: what was asked, what was found, what to do. "" if there was none. Borrowed until
  * the next call of this thread that fails; a call that succeeds leaves it as it is. */
 FLOW_API const char *flow_last_error(void);
-/* What it is about, where that is known, else NaN. */
+/* The numbers that a failure may be about. */
 typedef enum flow_error_field {
   FLOW_ERROR_ROW,                      /* row of the batch, from 0 */
   FLOW_ERROR_LABEL,                    /* the label that a loss refused */
@@ -98,7 +101,7 @@ FLOW_API void        flow_log(int level, const char *text);
 /* 1: messages go to standard output and standard error from now on. Off by default; the program flowlua switches it on. Holds
  * for the process. */
 FLOW_API void        flow_log_to_stdio(int enabled);
-/* Whether messages go there. */
+/* Whether they go there now. */
 FLOW_API int         flow_log_stdio(void);
 /* Takes the oldest kept message (of at most 64) out: returns its length and writes at most size bytes of it; -1: none. */
 FLOW_API int         flow_log_take(int *level, char *text, int size);
@@ -126,8 +129,7 @@ FLOW_API double      flow_allocation_count(void);
  * switches that off. */
 FLOW_API void        flow_fail_allocation(double after);
 
-/* Parts that are opened on first use: what there is, what each is for, and the libraries that it brings along; fails with one
- * sentence that says what is missing and what to install. */
+/* Plugins are the parts of the library that need other libraries, and are opened when they are first used. */
 
 /* How many plugins the library knows, installed or not. Their indices begin at 0. */
 FLOW_API int         flow_plugin_count(void);
@@ -135,8 +137,8 @@ FLOW_API int         flow_plugin_count(void);
 FLOW_API const char *flow_plugin_name(int index);
 /* What it is for, such as "JPEG and GIF images". Borrowed, static. */
 FLOW_API const char *flow_plugin_purpose(int index);
-/* Opens it and names the libraries that it brings along. Fails with a sentence that says what is missing and what to install.
- * Borrowed, static. */
+/* Opens it and names the libraries that it brings along, as text. FLOW_NOT_FOUND and FLOW_UNSUPPORTED come with
+ * a sentence that says what is missing and what to install. Borrowed, static. */
 FLOW_API flow_status flow_plugin_libraries(int index, const char **out);
 
 /* A context holds what a caller has open: traces, tapes, seeds, the current device, precision and replicas. One caller (a Lua
@@ -146,8 +148,8 @@ FLOW_API flow_status flow_context_new(flow_context **out);
 FLOW_API void        flow_context_release(flow_context *context);
 /* Traces that are open, tapes that record, flow_context_set_device and flow_context_set_autocast belong to the current scopes. A context
  * has its own scopes. A caller whose coroutines take turns gives each its own and enters them before the coroutine goes on; NULL: the
- * context's. New ones have nothing open and are on the host. Releasing them ends their tapes and throws their traces away; to be done
- * before the context is released. */
+ * context's. New ones have nothing open and are on the host. Releasing them ends their tapes and throws their traces away; it comes
+ * before the release of the context. */
 FLOW_API flow_status flow_scopes_new(flow_context *context, flow_scopes **out);
 FLOW_API void        flow_scopes_enter(flow_context *context, flow_scopes *scopes);
 FLOW_API void        flow_scopes_release(flow_scopes *scopes);
@@ -171,19 +173,18 @@ FLOW_API int         flow_context_set_autocast(flow_context *context, int dtype)
 FLOW_API void        flow_context_set_replicas(flow_context *context, int count);
 /* What was set. */
 FLOW_API int         flow_context_replicas(const flow_context *context);
-/* Whether gradients of large matrices may be made of the rows of all replicas at once: their instances are run by flow_instance_run or
- * _run_rows, which divide batches evenly, and all are of this process, or of workers: if flow_worker_shares_memory holds,
- * FLOW_GATHERS_WORKERS. */
+/* Whether gradients of large matrices may be computed from the rows of all replicas, in place of sums over replicas of what each has
+ * computed from its own. The instances have to be run by flow_instance_run or flow_instance_run_rows, which divide batches evenly. */
 typedef enum flow_gathers {
   FLOW_GATHERS_NOT = 0,
-  FLOW_GATHERS_LOCAL,
-  FLOW_GATHERS_WORKERS,        /* the workers share memory */
-  FLOW_GATHERS_MESSAGES        /* they send each other rows, where that takes less time than a sum: flow_context_set_network */
+  FLOW_GATHERS_LOCAL,   /* all replicas are in this process */
+  FLOW_GATHERS_WORKERS, /* they are in workers of which flow_worker_shares_memory holds */
+  FLOW_GATHERS_MESSAGES /* workers send each other rows, where that takes less time than a sum: flow_context_set_network */
 } flow_gathers;
 FLOW_API void        flow_context_set_gathers(flow_context *context, int gathers);   /* a flow_gathers; default: not */
-/* For FLOW_GATHERS_MESSAGES: among how many workers the replicas are, the rows of a batch that each replica is expected to have (0: rows
- * travel wherever they can), and the bytes in which an element of a gradient travels. The same at all workers, which have to make the same
- * plan. */
+/* For FLOW_GATHERS_MESSAGES: among how many workers the replicas are divided, how many rows of a batch each replica is expected to get (0:
+ * rows travel wherever they can), and how many bytes an element of a gradient has on its way. All workers give the same numbers, since they
+ * have to make the same plan. */
 FLOW_API void        flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes);
 /* About how many bytes of gradients are added up at once, while more are computed; 0, the default: the library's choice. */
 FLOW_API void        flow_context_set_bucket_bytes(flow_context *context, double bytes);
@@ -195,8 +196,8 @@ FLOW_API void        flow_interrupt(flow_context *context, int raised);
 /* Whether an interrupt is raised. */
 FLOW_API int         flow_interrupted(const flow_context *context);
 /* This process is to end soon, since its machine is wanted for something else (SIGTERM): batches that run are finished,
- * flow_instance_run_batches stops between two of them with FLOW_INTERRUPTED, nobody waits for workers that are not there, and fit in Lua
- * saves what it has. It is not taken back. May be called from a signal handler and from another thread. */
+ * flow_instance_run_batches stops between two of them with FLOW_INTERRUPTED, no call waits for workers that have not come, and fit in Lua
+ * saves what it has. It cannot be taken back. May be called from a signal handler and from another thread. */
 FLOW_API void        flow_preempt(flow_context *context);
 /* Whether it was. */
 FLOW_API int         flow_preempted(const flow_context *context);
@@ -207,7 +208,7 @@ FLOW_API int         flow_preempted(const flow_context *context);
 FLOW_API const char *flow_dtype_name(int dtype);
 /* The dtype of a name, or -1. */
 FLOW_API int         flow_dtype_find(const char *name);
-/* Bytes of one element. */
+/* Bytes of one element; 0: there is no such dtype. */
 FLOW_API int         flow_dtype_size(int dtype);
 /* The dtype in which an op over operands of dtypes a and b computes, as in Keras. There is no int16: int8 with uint8 gives
  * int32. */
@@ -263,7 +264,7 @@ FLOW_API double      flow_tensor_size(const flow_tensor *tensor);
 FLOW_API int         flow_tensor_is_symbolic(const flow_tensor *tensor);
 /* 1: its elements are one after the other in row-major order. */
 FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
-/* Its first element, in host memory. Borrowed; valid as long as the tensor. NULL if it is symbolic or on a device.
+/* The address of its first element, in host memory. Borrowed; valid as long as the tensor. NULL if it is symbolic or on a device.
  * Writing there changes every tensor that shares the memory. */
 FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);
 /* How many tensors share its memory, itself included; 0 if it is symbolic. */
@@ -326,16 +327,18 @@ FLOW_API const char *flow_op_name(int op);
 FLOW_API const char *flow_op_doc(int op);
 /* How many outputs it has. */
 FLOW_API int         flow_op_outputs(int op);
-FLOW_API int         flow_op_elementwise(int op);            /* inputs of an elementwise op that users call; 0: the op is not one */
-FLOW_API int         flow_op_reduction(int op);              /* 1: it reduces reduce.axes, none = all, of one input; else 0 */
+/* The number of inputs of an elementwise op that users call; 0: it is another op. */
+FLOW_API int flow_op_elementwise(int op);
+/* 1: it reduces one input along reduce.axes, or along all where there are none; else 0. */
+FLOW_API int flow_op_reduction(int op);
 /* Runs `op` at once, or appends it to the trace that a symbolic input belongs to, and to the recording tapes.
  * Fills outputs[0 .. flow_op_outputs(op)-1] with new references; on failure none is set. */
 FLOW_API flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                                 const flow_attributes *attributes, flow_tensor **outputs);
 
-/* Elementwise ops one after the other, chain->fused.steps: the inputs of a step are numbers, first those of inputs[], then those of the
- * steps before it. The result is that of flow_apply for each step; where all is float32, or of float64 and on the CPU, and nothing records
- * it, it is made in one pass over memory. A new reference. */
+/* Runs elementwise ops one after the other, chain->fused.steps. A step names its operands by number: 0 to input_count - 1 are inputs[],
+ * input_count + s is the result of step s. The result of the last step is what flow_apply would give, step by step; it takes one pass over
+ * memory where all operands are float32, or float64 on the CPU, and no trace or tape records it. */
 FLOW_API flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, int input_count, const flow_attributes *chain,
                                       flow_tensor **out);
 

@@ -14,14 +14,15 @@ typedef struct flow_element {
   int64_t      pass, numbers;
   flow_tensor *tensors[FLOW_MAX_COMPONENTS];
 } flow_element;
-FLOW_API void        flow_element_clear(flow_element *element);      /* releases its tensors */
+FLOW_API void flow_element_clear(flow_element *element); /* releases its tensors; count is 0 then */
 
 typedef struct flow_component {
   int32_t dtype, rank, text, unused;
   int64_t shape[8];                /* -1: differs from element to element */
 } flow_component;
 
-/* Datasets. Each constructor copies what it is given and returns a new reference; counts are whole numbers. */
+/* Datasets. Each constructor copies what it is given; counts are whole numbers. */
+
 /* One reference more, and one less (NULL is fine). From any thread: a description never changes. A dataset keeps those that it is made
  * of. */
 FLOW_API flow_dataset *flow_dataset_retain(flow_dataset *dataset);
@@ -39,7 +40,7 @@ FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_te
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 /* start, start + step, ... before stop, as scalars of the dtype. FLOW_INVALID_ARGUMENT for step 0. */
 FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
-/* exact for int64 */
+/* The same, exact for int64. */
 FLOW_API flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out);
 /* Records of TFRecord files as texts. num_parallel_reads 0, 1: file by file; n: in turn from n open files, which threads read and
  * check ahead; -1: some. */
@@ -60,32 +61,33 @@ FLOW_API flow_status flow_dataset_repeat(flow_dataset *input, double count, flow
 FLOW_API flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out);
 /* One after the other. FLOW_INVALID_ARGUMENT unless both have as many components, of the same dtypes and ranks. */
 FLOW_API flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out);
-/* Elements index, index + count, index + 2 count, ... of each pass. */
-/* count -1: to be set by distribution */
+/* Elements index, index + count, index + 2 count, ... of each pass. count -1: all, until
+ * flow_dataset_auto_shard, with the policy FLOW_SHARD_HINT, puts a worker's numbers in. */
 FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);
 /* A thread makes up to `size` elements before they are asked for. */
 FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);    /* -1: by measured waiting */
-/* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
+/* How flow_dataset_auto_shard divides the dataset, one of these, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
 FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
 /* The part of worker number `index` (from 0) of this many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and
  * a pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
-/* What flow_dataset_with_options has set last; FLOW_SHARD_AUTO if nothing has. The other, below, is 1 then. */
+/* The policy that flow_dataset_with_options has set last; FLOW_SHARD_AUTO if it has set none. */
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
+/* Whether parallel stages keep the order, as flow_dataset_with_options has said last; 1 if it has said nothing. */
+FLOW_API int flow_dataset_deterministic(const flow_dataset *dataset);
 /* Rows of its elements, except for the last ones of a pass, as batch, padded_batch or rebatch made them; 0: not known. */
-FLOW_API double      flow_dataset_batch_rows(const flow_dataset *dataset);
-FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
+FLOW_API double flow_dataset_batch_rows(const flow_dataset *dataset);
 /* Each row of an element becomes an element. Its components need the same number of rows. */
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
-/* Other batches of the same rows. */
-/* sizes in turn */
+/* The same rows in other batches, of sizes[0] rows, sizes[1], ..., and of sizes[0] again after the last size. What is left at the end is a
+ * smaller batch, or is left out (drop_remainder). */
 FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);
 /* Each element becomes a dataset, which the caller gives when callback number `callback` is asked; they look like `like`. `cycle` of
  * them are open and give `block` elements each in turn; parallel: a thread works ahead on each. */
 FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block,
                                              int parallel, flow_dataset **out);
-/* keeps the elements of the first complete pass in memory */
+/* Keeps the elements of the first complete pass in memory, and gives them in later ones. */
 FLOW_API flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out);
 /* The same in a file, which appears when it is complete, and serves later processes; PATH.lock names the pass that fills it. */
 FLOW_API flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out);
@@ -98,7 +100,7 @@ FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_compon
 /* Elements that the caller makes of those of inputs, with a state for each pass, when flow_iterator_next asks callback number `callback`:
  * the question has an element of the input that was wanted, or none, as at the beginning and at that input's end. The answer is an element
  * or none (count 0), and its `callback` says what is wanted next: 0: to be asked again, n: an element of input n, from 1; -1: this was the
- * end. cardinality: -1: infinite, -2: unknown. */
+ * end. cardinality: how many elements a pass has; -1: infinite, -2: unknown. */
 FLOW_API flow_status flow_dataset_transform(flow_dataset *const *inputs, int input_count, int callback, const flow_component *components,
                                             int count, double cardinality, flow_dataset **out);
 /* Batches of up to `size` elements, `stride` after each other, which begin `shift` elements after one another: at the end there are smaller
@@ -132,7 +134,7 @@ FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs,
                                              flow_function **out);
 /* Keeps the elements for which the plan's one output, a scalar of dtype bool, is true. */
 FLOW_API flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
-/* (path, ...) becomes (the contents of the file, ...), of which the first `most` bytes; -1: all. */
+/* (path, ...) becomes (text, ...): the first `most` bytes of the file; -1: all. */
 FLOW_API flow_status flow_function_load_text(double most, flow_function **out);
 /* (path, ...) becomes (float32 {samples, channels}, ...) by flow_wave_load. */
 FLOW_API flow_status flow_function_load_wave(double samples, flow_function **out);
@@ -146,7 +148,8 @@ FLOW_API flow_status flow_function_load_image(int height, int width, int channel
  * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
 /* A pass, which has done nothing yet. It keeps the dataset, and borrows the context until it is closed. One caller at a time. */
 FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
-/* a look that later passes do not notice; restored to a position it is that pass */
+/* The same, as a look: the random stages of later passes draw as if it had not been. Restored to a position it is the pass that was saved
+ * there. */
 FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
 /* The next element; count 0 at the end. After a failure `out` holds nothing. FLOW_INVALID_STATE: the process has forked since the pass

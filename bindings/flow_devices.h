@@ -4,15 +4,16 @@
 
 /* ---- devices -------------------------------------------------------------------------------------------------------------- */
 
-/* GPUs that this process can use: the first call looks for them, before that nothing of CUDA is touched. */
+/* How many GPUs this process can use. The first call looks for them; before that no library of CUDA is opened. */
 FLOW_API int         flow_gpu_count(void);
-/* why there is none, one sentence; "" where there are some; borrowed, static */
+/* Why there is none, in one sentence; "" if there are some. Borrowed, static. */
 FLOW_API const char *flow_gpu_missing(void);
-/* "NVIDIA H200, sm_90, ..."; borrowed, static */
+/* Its name and properties, "NVIDIA H200, sm_90, ...", and the size of its memory. Borrowed, static. */
 FLOW_API flow_status flow_gpu_describe(int device, const char **description, double *memory_bytes);
 /* Bytes that tensors could take there now, about; 0: there is no such device. */
 FLOW_API double      flow_gpu_free_memory(int device);
-/* What a GPU was asked for since it was first used. waits: for all work of a context so far; each download waits as well. */
+/* How often a GPU was asked for what since it was first used. waits: for all work of a context so far; each download waits as well.
+ * replays: launches of recorded steps. */
 typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
 FLOW_API flow_status flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 
@@ -21,9 +22,9 @@ FLOW_API flow_status flow_context_set_device(flow_context *context, int device);
 /* What was set in the current scopes; -1, the host, at first. */
 FLOW_API int         flow_context_device(const flow_context *context);
 
-/* zeros */
+/* A tensor of zeros, as flow_tensor_new makes it, on a device. */
 FLOW_API flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out);
-/* Where its elements are; -1: the host, or nowhere, of a symbolic one. */
+/* Where its elements are; -1: on the host, or nowhere, as the tensor is symbolic. */
 FLOW_API int         flow_tensor_device(const flow_tensor *tensor);
 /* The values on that device: a new reference, to the tensor itself where it is there. Tapes that record see a copy. */
 FLOW_API flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);

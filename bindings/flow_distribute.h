@@ -11,14 +11,13 @@ typedef enum flow_job { FLOW_JOB_CHIEF = 0, FLOW_JOB_WORKER, FLOW_JOB_PS, FLOW_J
 
 /* From TF_CONFIG; with_launchers: where it says nothing, from what mpirun or srun left in the environment. task_type (NULL: none) and
  * task_index (-1: none) replace what TF_CONFIG says of this process. FLOW_INVALID_ARGUMENT names both sides of a contradiction. */
-/* new reference */
 FLOW_API flow_status flow_cluster_from_environment(int with_launchers, const char *task_type, int task_index, flow_cluster **out);
-/* From a text like TF_CONFIG's. source names it in messages. */
+/* From a text like TF_CONFIG's. source: what messages call it. */
 FLOW_API flow_status flow_cluster_parse(const char *text, double bytes, const char *source, const char *task_type, int task_index,
                                         flow_cluster **out);
 FLOW_API void        flow_cluster_release(flow_cluster *cluster);                           /* NULL is fine */
 FLOW_API const char *flow_cluster_source(const flow_cluster *cluster);                      /* borrowed: "TF_CONFIG", "Slurm", "" */
-FLOW_API const char *flow_job_name(int job);                                                /* static; NULL: there is no such job */
+FLOW_API const char *flow_job_name(int job);                                                /* static; NULL: not a flow_job */
 FLOW_API int         flow_cluster_job(const flow_cluster *cluster);                         /* of this process; -1: not said */
 FLOW_API int         flow_cluster_index(const flow_cluster *cluster);                       /* of this process; -1: not said */
 FLOW_API int         flow_cluster_count(const flow_cluster *cluster, int job);              /* of the job's tasks */
@@ -204,7 +203,7 @@ typedef struct flow_monitor flow_monitor;
 
 /* address: "127.0.0.1:8080"; port 0: a free one. FLOW_IO_ERROR: it cannot listen there. */
 FLOW_API flow_status flow_monitor_open(const char *address, flow_monitor **out);
-/* The port on which it listens, also where the kernel chose it. */
+/* The port on which it listens, also if the operating system chose it. */
 FLOW_API int         flow_monitor_port(const flow_monitor *monitor);
 /* What it shows from now on of the program: an object of JSON, under "training", and lines of metrics. Both are copied. */
 FLOW_API flow_status flow_monitor_say(flow_monitor *monitor, const char *json, const char *metrics);

@@ -13,12 +13,13 @@ FLOW_API flow_status flow_record_writer_write(flow_record_writer *writer, const 
 FLOW_API flow_status flow_record_writer_write_example(flow_record_writer *writer, const flow_example *example);
 FLOW_API flow_status flow_record_writer_close(flow_record_writer *writer);   /* no further writes */
 FLOW_API void        flow_record_writer_release(flow_record_writer *writer);
+
 /* Each add appends to the feature of that name, which holds values of one kind. Values are copied. */
 FLOW_API flow_status flow_example_new(flow_example **out);   /* new reference */
 FLOW_API flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count);   /* one value */
 FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count);
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
-/* returns the whole length, writes if it fits; -1: out of memory */
+/* Returns the number of bytes that the message has, and writes it if size is at least that; -1: out of memory. */
 FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);
 /* The example's own memory; records that were written from it stay. NULL is fine. */
 FLOW_API void        flow_example_release(flow_example *example);
@@ -29,13 +30,14 @@ FLOW_API void        flow_example_release(flow_example *example);
  * note is a text with a key, of the group `path` or of the file (path ""); in safetensors notes are the metadata. */
 FLOW_API flow_status flow_tensor_writer_new(flow_tensor_writer **out);   /* new reference */
 FLOW_API void        flow_tensor_writer_release(flow_tensor_writer *writer);
-/* safetensors: of each tensor and of names and notes */
+/* Whether a safetensors file gets checksums, of each tensor and of names and notes; off at first. */
 FLOW_API flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on);
-FLOW_API flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path);   /* hdf5: is there even when it is empty */
-/* keeps a reference: the content counts when it is saved */
+/* A group, which an hdf5 file has even if no tensor is in it. */
+FLOW_API flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path);
+/* Adds a tensor, of which it keeps a reference: the file gets the content of the moment in which it is saved. */
 FLOW_API flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor);
 FLOW_API flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path, const char *key, const char *text);
-/* copies the contents as they are now; on failure some are copied */
+/* Puts copies in the place of all tensors, with the contents of now. After a failure some are copied, and it may be called again. */
 FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);
 /* Writes beside `path`, brings it to the disk and renames: after a failure the old file is whole and nothing else is left. */
 FLOW_API flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format);
@@ -66,7 +68,7 @@ FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int in
 FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);
 FLOW_API double      flow_tensor_file_dim(const flow_tensor_file *file, int index, int axis);   /* axis from 0 */
 FLOW_API int         flow_tensor_file_has_checksum(const flow_tensor_file *file, int index);
-/* borrowed; NULL: there is none */
+/* The text of a note. Borrowed; NULL: there is none. */
 FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);
 /* Notes and groups are numbered from 0, in the order of the file. */
 FLOW_API int         flow_tensor_file_note_count(const flow_tensor_file *file);
@@ -74,9 +76,9 @@ FLOW_API const char *flow_tensor_file_note_path(const flow_tensor_file *file, in
 FLOW_API const char *flow_tensor_file_note_key(const flow_tensor_file *file, int index);    /* borrowed; NULL beyond the end */
 FLOW_API int         flow_tensor_file_group_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_group_name(const flow_tensor_file *file, int index);   /* path; borrowed; NULL beyond the end */
-/* new reference; checks the checksum if there is one */
+/* The content of tensor `index`. FLOW_CORRUPT_DATA if it has a checksum that differs. */
 FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out);
-/* same dtype and shape; after a failed read the content is undefined */
+/* The same into a tensor of that dtype and shape, whose content is undefined after a failure. */
 FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);
 /* Reads all contents and compares them with their checksums, keeping nothing: for those who want to know before they change anything. */
 FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
@@ -90,13 +92,13 @@ FLOW_API flow_status flow_event_writer_new(const char *folder, const char *suffi
 FLOW_API const char *flow_event_writer_path(const flow_event_writer *writer);   /* borrowed */
 /* Events of one tag are a series. A write that fails leaves the file as it was; what waits is tried again with the next event. */
 FLOW_API flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value);
-/* Markdown */
+/* text: Markdown, `count` bytes. */
 FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);
 /* Of all finite values of the tensor, in buckets of one width from the least to the greatest. */
 FLOW_API flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets);
 /* At most `most` pictures of a contiguous uint8 tensor {count, height, width, 1, 3 or 4}, as PNG. */
 FLOW_API flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most);
-/* for the tab Graphs */
+/* A model for the tab Graphs: Keras' config as JSON, `count` bytes. */
 FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);
 /* Writes what is kept now, so that TensorBoard sees it. */
 FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
@@ -112,7 +114,7 @@ typedef struct flow_board flow_board;
 
 /* address: "127.0.0.1:6006"; port 0: a free one. The folder may come later. FLOW_IO_ERROR: it cannot listen there. */
 FLOW_API flow_status flow_board_open(const char *folder, const char *address, const char *page, flow_board **out);
-/* The port on which it listens, also where the kernel chose it. */
+/* The port on which it listens, also if the operating system chose it. */
 FLOW_API int         flow_board_port(const flow_board *board);
 FLOW_API void        flow_board_wait(double seconds);                       /* sleeps so long, or until a signal comes */
 FLOW_API void        flow_board_close(flow_board *board);                   /* NULL is fine */
@@ -177,9 +179,11 @@ FLOW_API flow_status flow_make_folders(const char *path);           /* with thos
 FLOW_API flow_status flow_listing_entries(const char *directory, flow_listing **out);   /* names of all in it, sorted, without . and .. */
 FLOW_API flow_status flow_remove_file(const char *path);            /* or a link */
 FLOW_API flow_status flow_remove_tree(const char *path);            /* a folder and all in it; links in it go, what they lead to stays */
+/* overwrite 0: FLOW_INVALID_ARGUMENT where `to` is there. */
 FLOW_API flow_status flow_rename_path(const char *from, const char *to, int overwrite);
+/* The same of a copy. Readers of `to` see the old content or the new one. */
 FLOW_API flow_status flow_copy_file(const char *from, const char *to, int overwrite);
-/* whole: readers see the old content or the new */
+/* Readers see the old content or the new one. */
 FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double count);
 
 /* ---- tables of comma-separated values ------------------------------------------------------------------------------ */
@@ -192,9 +196,9 @@ FLOW_API int         flow_csv_columns(const flow_csv *csv);
 FLOW_API double      flow_csv_rows(const flow_csv *csv);
 FLOW_API const char *flow_csv_name(const flow_csv *csv, int column);         /* borrowed; NULL without a header */
 FLOW_API const char *flow_csv_text(const flow_csv *csv, int column, double row);   /* borrowed */
-/* of its fields: int64, float32 (empty ones become NaN), -1: text */
+/* What the fields of a column are: FLOW_INT64; FLOW_FLOAT32, where empty ones become NaN; -1: text. */
 FLOW_API int         flow_csv_dtype(const flow_csv *csv, int column);
-/* FLOW_CORRUPT_DATA names the line */
+/* The fields of a column as a tensor of rank 1. FLOW_CORRUPT_DATA names the line of one that is not such a number. */
 FLOW_API flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);
 /* The same of several columns, which is faster than one after the other: dtypes and out have `count` places. All tensors or none. */
 FLOW_API flow_status flow_csv_dtypes(const flow_csv *csv, const int *columns, int count, int *dtypes);

@@ -50,7 +50,7 @@ FLOW_API void        flow_loop_write_out(flow_context *context);
 /* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
 FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
                                           const char *const *input_names, int input_count, const char *const *output_names);
-/* Whether the op has an ONNX form. */
+/* Whether flow_trace_save_onnx can write the op. */
 FLOW_API int         flow_onnx_knows(int op);
 /* One reference less. Instances hold their own reference. NULL is fine. */
 FLOW_API void        flow_plan_release(flow_plan *plan);
@@ -89,12 +89,12 @@ FLOW_API int         flow_instance_stop_agreed(const flow_instance *instance);
 /* Whether the last run has written its variables. A failed run has done so if workers share an update, and one was lost after all sums
  * were complete: this worker then made the rest of the update by itself. */
 FLOW_API int         flow_instance_committed(const flow_instance *instance);
-/* A run with separate inputs (replicas x count) and outputs (replicas x the plan's) for each local replica; for plans without rows, and for
- * replicas with their own rows. */
+/* A run with separate inputs (replicas x count) and outputs (replicas x the plan's, new references) for each local replica; for plans
+ * without rows, and for replicas with their own rows. */
 FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                             flow_tensor **outputs);
 /* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
- * new tensor. A run that fails writes no variable. */
+ * new reference. A run that fails writes no variable. */
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                        flow_tensor **outputs);
 /* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
@@ -154,13 +154,13 @@ FLOW_API const flow_profile_event *flow_profile_event_at(const flow_context *con
 /* Times of an instance's kernels, one by one: entry 0 .. count - 1 of the plan, variant 0, 1, ... of its op's kernels, on
  * operands of its own, one thread. Leaves the instance as it was. */
 typedef struct flow_measurement {
-  const char *op, *variant;        /* variant NULL: the op has no more variants (or nothing to run) */
+  const char *op, *variant;        /* borrowed, static; variant NULL: the op has no more variants (or nothing to run) */
   char        shape[128];          /* of the first three inputs */
   int         supported, chosen;   /* can run this call; runs it in this instance */
   double      multiply_adds;       /* by the textbook; 0: the op is about memory */
   double      bytes;               /* of all operands */
   double      cost;                /* the prediction, in multiply-adds at the peak (kernels/kernels.h); 0: none */
-  double      seconds;
+  double seconds;                  /* of one call, the shortest that was measured */
 } flow_measurement;
 /* How many entries the plan has. */
 FLOW_API int         flow_instance_entry_count(const flow_instance *instance);

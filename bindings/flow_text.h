@@ -51,10 +51,11 @@ FLOW_API flow_status flow_lookup_apply(const flow_lookup *lookup, const flow_str
  * 1, where it is strings, and 2, where it stands for one with a further last axis of size 1. */
 FLOW_API flow_status flow_function_lookup(flow_lookup *lookup, int component, int form, flow_function **out);
 
-/* Counts tokens, as a lookup (whose vocabulary does not count) makes them of strings. */
+/* Counts of tokens, with none at first. */
 FLOW_API flow_status flow_token_counts_new(flow_token_counts **out);
+/* NULL is fine. */
 FLOW_API void        flow_token_counts_release(flow_token_counts *counts);
-/* Each row of tokens is a document: those of one string where it is split, else those along the last axis. */
+/* Adds tokens of strings, as the lookup makes them. Each row is a document: of one string if it is split, else along the last axis. */
 FLOW_API flow_status flow_token_counts_add(flow_token_counts *counts, const flow_lookup *lookup, const flow_strings *strings);
 /* How many documents were added. */
 FLOW_API double      flow_token_counts_documents(const flow_token_counts *counts);

@@ -42,11 +42,12 @@ FLOW_API int         flow_layer_class_trains_alone(int index);
 FLOW_API int         flow_layer_class_argument_count(int index);
 /* The name of an argument. Borrowed, static. */
 FLOW_API const char *flow_layer_class_argument(int index, int argument);
-/* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer" or "regularizer". */
+/* Its type: "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer" or "regularizer". Borrowed,
+ * static. */
 FLOW_API const char *flow_layer_class_argument_type(int index, int argument);
-/* Its default as text; NULL: the argument is required. */
+/* Its default as text; NULL: the argument is required. Borrowed, static. */
 FLOW_API const char *flow_layer_class_argument_default(int index, int argument);
-/* One line: what the layer computes. */
+/* One line: what the layer computes. Borrowed, static. */
 FLOW_API const char *flow_layer_class_doc(int index);
 /* Name of an input of a class whose calls take several: "query", or "mask[2]" for entry 2 of a list. Borrowed, static; NULL: no more, and
  * for the first one that inputs have no names. */
@@ -63,11 +64,11 @@ FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, co
 FLOW_API void        flow_layer_release(flow_layer *layer);
 /* Borrowed, as long as the layer. */
 FLOW_API const char *flow_layer_name(const flow_layer *layer);
-/* Creates the variables for these input shapes (-1 = batch; rank -1: an input with a name that is not given). Seed: of the initializers
- * that have none of their own. */
+/* Creates the variables for these input shapes (-1 = batch; rank -1: an input with a name that is not given). Initializers without a seed
+ * draw theirs from the context. */
 FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks,
                                       const int64_t *const *shapes);
-/* Whether it has its variables. */
+/* Whether it was built: it has its variables. */
 FLOW_API int         flow_layer_built(const flow_layer *layer);
 /* The groups that Keras' files have for the objects of one list, such as the layers of a model, in its order: "conv2d" for the first of
  * class Conv2D, "conv2d_1" for the second. class_names: count names of any classes; the object of one that is NULL has no group and does
@@ -107,12 +108,12 @@ FLOW_API int         flow_layer_state_count(const flow_layer *layer);
 FLOW_API flow_variable *flow_layer_state(const flow_layer *layer, int index);
 /* Whether its variables may be trained. */
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
-/* For what is compiled or traced from now on. */
+/* Sets that, for what is compiled or traced from now on. */
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
 /* Sets arguments that calls read: numbers such as "rate", activations, regularizers and "seed"; of others FLOW_UNSUPPORTED. Nothing changes
  * if it fails. Traces made before stay as they are. */
 FLOW_API flow_status flow_layer_set_arguments(flow_layer *layer, const flow_arguments *arguments);
-/* The names of its variables stay. */
+/* Gives it another name. The names of its variables stay. */
 FLOW_API flow_status flow_layer_set_name(flow_layer *layer, const char *name);
 /* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
 FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
@@ -165,7 +166,7 @@ FLOW_API flow_status flow_constrain(flow_context *context, const char *constrain
 /* What optimizers project a variable onto after each of their updates of it: a constraint of Keras' name; NULL: nothing. Options: as
  * above. */
 FLOW_API flow_status flow_variable_set_constraint(flow_variable *variable, const char *constraint, const flow_arguments *options);
-/* It as Keras' config, JSON; empty: there is none. Returns the whole length, and writes at most size bytes of it; -1: out of memory. */
+/* That constraint as Keras' config, JSON; empty: there is none. Returns the whole length; -1: out of memory. */
 FLOW_API int         flow_variable_constraint(const flow_variable *variable, char *text, int size);
 
 /* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
@@ -175,20 +176,20 @@ FLOW_API int         flow_variable_constraint(const flow_variable *variable, cha
 FLOW_API int         flow_loss_find(const char *name);
 /* Its snake-case name. Borrowed, static; NULL: no more. */
 FLOW_API const char *flow_loss_name(int loss);
-/* The names of its options, in the order of Keras' class; NULL: no more. */
+/* The name of an option, from 0, in the order of Keras' class; NULL: no more. Borrowed, static. */
 FLOW_API const char *flow_loss_argument(int loss, int argument);
 /* The default of an option as text, "-1", "null"; NULL: no more. Borrowed, static. */
 FLOW_API const char *flow_loss_argument_default(int loss, int argument);
 /* The loss of each sample; options may be NULL. FLOW_INVALID_ARGUMENT says which shapes do not go together. New reference. */
 FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true,
                                       flow_tensor *y_pred, flow_tensor **out);
-/* The same for metrics. */
+/* As flow_loss_find. */
 FLOW_API int         flow_metric_find(const char *name);
-/* The same for metrics. */
+/* As flow_loss_name: borrowed, static. */
 FLOW_API const char *flow_metric_name(int metric);
-/* The same for metrics: those of a loss that is a metric include reduction, which metrics do without. */
+/* As flow_loss_argument: borrowed, static. Of a loss that is a metric: also reduction, which metrics do without. */
 FLOW_API const char *flow_metric_argument(int metric, int argument);
-/* The same for metrics. */
+/* As flow_loss_argument_default: borrowed, static. */
 FLOW_API const char *flow_metric_argument_default(int metric, int argument);
 /* What the metric makes of each sample: 0 or 1, where it counts hits. New reference. */
 FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true,
@@ -206,13 +207,12 @@ FLOW_API int         flow_optimizer_class_find(const char *name);
 FLOW_API int         flow_optimizer_class_argument_count(int index);
 /* Its class name, such as "SGD". Borrowed, static, as the three below; NULL: no more. */
 FLOW_API const char *flow_optimizer_class_name(int index);
-/* An argument's name, type (one of those of flow_layer_class_argument_type) and default as text. NULL: no more. */
+/* An argument's name, type (one of those of flow_layer_class_argument_type) and default as text. Borrowed, static; NULL: no more. */
 FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
 /* An optimizer without slots: they are made for the variables of its first update, or by flow_optimizer_build. FLOW_INVALID_ARGUMENT
- * names a class or an argument that is unknown or out of range. New reference. */
-/* name NULL: Keras' */
+ * names a class or an argument that is unknown or out of range. name NULL: the one that Keras gives. New reference. */
 FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
 /* An optimizer whose updates the caller makes, between flow_update_begin and flow_update_end. class_name is copied: it is what messages and
  * the config call it. */
@@ -294,15 +294,15 @@ FLOW_API flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, 
 
 /* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
-/* The scale is above 0, growth_steps a whole number from 1: FLOW_INVALID_ARGUMENT says what was given. New reference. */
-/* name NULL: Keras' */
+/* The scale is above 0, growth_steps a whole number from 1: FLOW_INVALID_ARGUMENT says what was given. name NULL: the one that Keras
+ * gives. New reference. */
 FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out);
 FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
 /* Borrowed, as long as the scale. */
 FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
 /* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL after them. */
 FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
-/* loss x scale; new reference */
+/* loss x scale. New reference. */
 FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out);
 /* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length, or -1. */
 FLOW_API int         flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
@@ -326,7 +326,7 @@ FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /*
 FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);
 /* The same of a step that is an int64 scalar, concrete or symbolic; *out: a new reference to a float32 scalar. */
 FLOW_API flow_status flow_schedule_rate(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out);
-/* as Keras serializes it; returns the whole length; -1: out of memory */
+/* As Keras serializes it, JSON. Returns the whole length; -1: out of memory. */
 FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 
 #endif

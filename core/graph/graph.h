@@ -102,14 +102,13 @@ flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int 
  * around it. */
 flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value);
 
-/* A number for the draws of a call, counted in the outermost trace together with those of loops' bodies in it, so that a function that is
- * traced again has the same ones, whatever its layers are called. owner: it has one number for all its calls in the trace; NULL: a new
- * one. */
+/* A number for the draws of a call. The outermost trace counts them, loops' bodies included, so that a function that is traced again gets
+ * the same numbers, whatever its layers are called. owner: has one number for all its calls in the trace; NULL: a new number. */
 flow_status flow_graph_draw(flow_graph *graph, const void *owner, int *number);
 /* The same, counted from 0 for each owner, which is not NULL. */
 flow_status flow_graph_draw_again(flow_graph *graph, const void *owner, int *number);
 
-/* How many such numbers were given, and back to a count: what came after it is given again. */
+/* How many such numbers were given; and a return to such a count, after which the same numbers are given again. */
 int flow_graph_drawn(const flow_graph *graph);
 void flow_graph_draw_back(flow_graph *graph, int drawn);
 
@@ -119,11 +118,11 @@ flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int 
 /* The same with as many outputs as are asked for, of ops whose record does not say how many they are. */
 flow_status flow_graph_append_with(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                                    const flow_signature *output_signatures, int output_count, int *outputs);
-/* The same in front of node `index`; nodes from there on move. The inputs are there by then. */
+/* The same in front of node `index`; that node and those after it move on by one. The inputs are values of earlier nodes. */
 flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);
-/* Of an op without attributes, whose shape rule says what becomes of the inputs a and b: the node is in front of node *index, which
- * moves on. */
+/* Inserts op(a, b), without attributes and with the signature that its shape rule gives, in front of node *index. *index is raised by one,
+ * so that it still names the same node. */
 flow_status flow_graph_insert_pair(flow_graph *graph, int *index, int op, int a, int b, int *output);
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
 flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
@@ -154,8 +153,8 @@ void flow_graph_count_uses(const flow_graph *graph, int *uses);
 /* Adds to uses[value_count] the readers of every value among live nodes, and two for each output, which nothing reads alone then. */
 void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses);
 
-/* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
- * node pass. Values that something else reads, or that are in kept[], are left alone. */
+/* The passes of plan/passes. fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay until
+ * dead nodes are dropped. Values that something else reads, or that are in kept[], are left alone. */
 flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count);
 /* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
  * effects. */
@@ -169,9 +168,10 @@ flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int
 flow_status flow_graph_fuse_images(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_relu_gradient.c: on a device, gradients of convolutions are stopped by the relu before where they are made. live[] as above. */
+/* fuse_relu_gradient.c: on a device, the op that makes a convolution's gradient applies the gradient of the relu before it, too. live[] as
+ * above. */
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu after them. live[] as above. */
+/* fuse_batch_norm.c: on a device, one op does a normalization and the sum and the relu after it. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one
  * node. live[] as above. */
@@ -184,7 +184,7 @@ flow_status flow_graph_fold_transposes(flow_graph *graph, const char *live, cons
 flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_normalize.c: gamma and beta go into the op that normalizes. live[] as above. */
 flow_status flow_graph_fuse_normalize(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* softmax(q k^T) v without the matrix of the scores (plan/passes/fuse_attention.c). */
+/* fuse_attention.c: softmax(q k^T) v without the matrix of the scores. live[] as above. */
 flow_status flow_graph_fuse_attention(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */
 flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, const int *outputs, int output_count);

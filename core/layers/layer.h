@@ -2,8 +2,8 @@
  * calls ops. Uses base, tensor, ops, graph and autodiff. Constructors in Lua, summary(), Keras' config and the docs are made from the
  * record.
  *
- * To add a layer: write core/layers/<name>.c with one `const flow_layer_class flow_layer_<name>` and add its line to
- * layers.def. Nothing else. */
+ * A new layer is a file core/layers/<name>.c with `const flow_layer_class flow_layer_<name>` and its line in layers.def; CONTRIBUTING.md
+ * says which tests and examples come with it. */
 #ifndef FLOW_LAYERS_LAYER_H
 #define FLOW_LAYERS_LAYER_H
 
@@ -71,7 +71,7 @@ struct flow_layer {
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t build_shape[FLOW_MAX_RANK];
   uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
-  int                     ended_masks;                  /* whether it said that masks end here */
+  int ended_masks;                                      /* whether it has warned that masks end here */
   int                     quantizing;                   /* flow_quantizing: quantization.h */
   double                  low, high;                    /* the range of its input then */
 };
@@ -162,7 +162,7 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
 flow_status flow_layer_add_kernel(flow_context *context, flow_layer *layer, int index, const char *suffix, int rank, const int64_t *shape,
                                   unsigned outputs);
 
-/* The two halves of the first: the first values, and the variable over them. */
+/* The two halves of flow_layer_add_variable: the first values, and the variable over them. */
 flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
                                   flow_tensor **out);
 flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
@@ -170,9 +170,10 @@ flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index
 
 /* Creates variable `index` of the layer as a bias of `size` values, by argument bias_initializer; none where use_bias is false. */
 flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size);
-/* activation(y + variable `bias`), the argument's, or activation(y) where the layer has no such variable; borrowed from e. */
+/* activation(y + variable `bias`), or activation(y) if the layer has no such variable, with the activation that its argument names;
+ * borrowed from e. */
 flow_tensor *flow_layer_end(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y);
-/* Ends a call with that: *out is a new reference. */
+/* The same as the end of a call: *out is a new reference. */
 flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out);
 
 /* Fails with `Conv2D "conv2d_1": <message>`. */

@@ -59,8 +59,7 @@ typedef struct schedule {
   int        *available;               /* [value]: segment that made it complete; -1 not yet */
   int        *round;                   /* [node]: how many sums over replicas it comes after */
   int         now;                     /* nodes of later rounds are not taken yet */
-  char       *rows_here;               /* [value]: row output of the segment being built */
-  int early;                           /* value: its rows are sent as soon as they are computed; -1: none */
+  char *rows_here;                     /* [value]: row output of the segment being built */
 } schedule;
 
 /* Whether every input of the node is there: made by an earlier segment, or, if the node is to join the segment of rows that is being
@@ -139,12 +138,12 @@ static size_t sum_bytes(const flow_graph *graph, const flow_node *node)
   return bytes;
 }
 
-/* Rows that workers gather by messages mostly travel together, in one message, when an update needs them: each message of its own takes a
- * way through the network. But the largest rows are often what a convolution has computed early in the step. They travel on their own
- * while the rest of the step is computed, if they are so many bytes that this pays. Returns their gather, or -1. */
+/* Rows that workers gather by messages mostly travel together, in one message, when an update needs them, since each further message costs
+ * the time of a way through the network. But the largest rows are often what a convolution has computed early in the step: if they are
+ * large enough, sending them in their own message, while the rest of the step is computed, takes less time. Returns their gather, or -1. */
 static int find_early_gather(const flow_graph *graph, const char *live)
 {
-  const double least = 64 << 10;
+  const double least = 64 << 10; /* bytes: of fewer the network takes about as long as for an empty message */
   const flow_network *network = &graph->network;
   int early = -1;
   double largest = least;
@@ -162,11 +161,13 @@ static int find_early_gather(const flow_graph *graph, const char *live)
   return early;
 }
 
-/* Whether the node makes the rows that are to be sent early: then the segment ends, since its rows are complete at its end. */
-static int makes_early(const schedule *s, const flow_node *node)
+/* Whether the node makes the rows of the early gather: the segment ends with it, since rows are complete at the end of their segment. */
+static int makes_early_rows(const flow_plan *plan, const flow_node *node)
 {
+  if (plan->early_gather < 0) return 0;
+  const int rows = plan->graph->nodes[plan->early_gather].inputs[0];
   for (int i = 0; i < node->output_count; i++)
-    if (s->early >= 0 && node->outputs[i] == s->early) return 1;
+    if (node->outputs[i] == rows) return 1;
   return 0;
 }
 
@@ -187,7 +188,7 @@ static int take_rows(schedule *s, int segment, int tail)
     sums += added;
     take(s, n);
     for (int i = 0; i < node->output_count; i++) s->rows_here[node->outputs[i]] = (char)flow_node_row_output(graph, node, i);
-    if (makes_early(s, node)) break;
+    if (makes_early_rows(s->plan, node)) break;
   }
   for (int k = first; k < s->plan->order_count; k++) {
     const flow_node *node = &graph->nodes[s->plan->order[k]];
@@ -298,11 +299,7 @@ flow_status flow_plan_schedule(flow_plan *plan, const char *live)
   plan->order = block;
   FLOW_TRY(flow_alloc_zero(2 * nodes + values + sizeof(int) * (nodes + values), &block));
   plan->early_gather = find_early_gather(graph, live);
-  schedule s = { .graph = graph,
-                 .plan = plan,
-                 .live = live,
-                 .available = block,
-                 .early = plan->early_gather < 0 ? -1 : graph->nodes[plan->early_gather].inputs[0] };
+  schedule s = { .graph = graph, .plan = plan, .live = live, .available = block };
   s.round = s.available + values;
   s.tail = (char *)(s.round + nodes);
   s.done = s.tail + nodes;

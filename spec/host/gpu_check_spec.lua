@@ -110,7 +110,7 @@ describe("gpu-check in a clean root", function()
       assert.is_truthy(support.read(root .. "/out/table.txt"):find("\n  copy +kernel +[%d.]+ us, "), "no kernel has a row in\n" .. output)
     end
     assert.same({ "skipped", "python3 has no torch here" }, rows["speed-flowers-torch"])
-    assert.same({ "skipped", "ncu is not there" }, rows["profile-flowers"])
+    assert.same({ "skipped", "ncu was not found" }, rows["profile-flowers"])
     assert.same({ "skipped", "========= Error: Device not supported" }, rows["racecheck-test_cuda_bundle"], output)
     for _, name in ipairs { "speed-mnist-in-turn", "speed-mnist-flowlua-float32-1", "speed-resnet50-flowlua-bfloat16-2",
                             "speed-mnist-tuned", "speed-resnet50-tuned", "racecheck-test_cuda_reduce", "tensors-deep", "spec-backend-ops",

@@ -393,7 +393,7 @@ static flow_status start_device(flow_cuda_device *device, const struct cudaDevic
   int index = device->base.index;
   const char *overlap = getenv("FLOW_CUDA_OVERLAP");
   flow_cuda_function smallest;
-  FLOW_TRY(flow_runtime_kernel(device, CUDA_fill, &smallest));      /* a device for which there is no machine code is not opened */
+  FLOW_TRY(flow_runtime_kernel(device, CUDA_fill, &smallest)); /* fails where the plugin has no machine code for this GPU */
   FLOW_TRY(make_pool(device));
   device->overlaps = !overlap || strcmp(overlap, "0") != 0;
   device->multiprocessors = properties->multiProcessorCount;

@@ -204,7 +204,7 @@ KERNELS(sum)
 
 /* ---- positions --------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether lines can be read in groups of eight; lanes are shared out anew for those. */
+/* Whether lines can be read in groups of eight. If so, divides the lanes among groups in place of single elements. */
 static int spread_groups(reduce_arguments *a)
 {
   enum { GROUP = 8 };
