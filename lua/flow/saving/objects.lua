@@ -122,8 +122,8 @@ local function make(name, entry)
   local found = member(name, entry.class_name)
   if not found then return nil end
   if name == "losses" or name == "metrics" then
-    local config = type(entry.config) == "table" and entry.config ~= json.null and entry.config or {}
-    return compiled.read(library(name), { class_name = entry.class_name, config = config })
+    local options = type(entry.config) == "table" and entry.config ~= json.null and entry.config or {}
+    return compiled.read(library(name), { class_name = entry.class_name, config = options })
   end
   return found.from_config(given(entry.config))
 end
