@@ -71,6 +71,12 @@ describe("model_from_json of a text of Keras 2", function()
     end
   end)
 
+  it("refuses causal attention, which Keras 3's layer would not be", function()
+    local entry = { class_name = "Attention", config = { name = "look", causal = true } }
+    assert.truthy(message_of(function() flow.models.model_from_json(text_of { name = "old", layers = { entry } }) end)
+      :find('the layer "look" is causal', 1, true))
+  end)
+
   it("names a call of what is not in the model", function()
     local input = { class_name = "InputLayer", name = "in", config = { name = "in", batch_input_shape = { json.null, 3 } },
                     inbound_nodes = json.list() }

@@ -80,9 +80,14 @@ local function call_of(call, firsts, class_name, path)
   return { args = json.list { first }, kwargs = kwargs }
 end
 
--- The config of a layer without what Keras 3 does not have.
-local function layer_config(class_name, given)
+-- The config of a layer without what Keras 3 does not have. Attention of Keras 3 is causal by a call's argument, which no file of Keras 2
+-- has: such a layer would see what it must not.
+local function layer_config(class_name, given, path)
   local config = {}
+  if given.causal == true then
+    raise("%s: the layer %q is causal, which files of Keras 2 say and those of Keras 3 do not: build the model in Lua, with "
+      .. "use_causal_mask = true in the call, and read its weights by load_weights", path, tostring(given.name))
+  end
   for name, value in pairs(given) do config[(RENAMED[class_name] or {})[name] or name] = value end
   for _, name in ipairs(GONE) do config[name] = nil end
   for _, name in ipairs(GONE_OF[class_name] or {}) do config[name] = nil end
@@ -141,7 +146,7 @@ function layer_entry(entry, path, depth)
   if is_model then
     result.config = model_config(entry, path, depth + 1)
   elseif name ~= "InputLayer" then
-    result.config = layer_config(name, entry.config)
+    result.config = layer_config(name, entry.config, path)
     for _, key in ipairs { "layer", "backward_layer", "forward_layer", "cell" } do      -- wrappers
       local inner = result.config[key]
       if is_table(inner) and is_table(inner.config) then result.config[key] = layer_entry(inner, path, depth + 1) end
