@@ -294,25 +294,11 @@ static int supports_doubles(const flow_call *call) { return !is_chunk(call) && F
     .run = FLOW_ISA_NAME(matmul_doubles_run) }
 #define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
 
-/* A call is a whole batch or a chunk of its rows, and its products are rounded or not: each of the first four takes one of these cases.
- * dense sees whole batches only. */
-const flow_kernel FLOW_KERNELS(matmul)[] = {
-  TILED(tiled),
-  TILED(bfloat16),
-  TILED_CHUNK(tiled),
-  TILED_CHUNK(bfloat16),
-  DOUBLES,
-  { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
-  PLAIN,
-  { 0 }
-};
-const flow_kernel FLOW_KERNELS(dense)[] = {
-  TILED(tiled),
-  TILED(bfloat16),
-  TILED_CHUNK(tiled),
-  TILED_CHUNK(bfloat16),
-  DOUBLES,
-  { .variant = "plain", .supports = is_chunk, .run = plain_chunk_run },
-  PLAIN,
-  { 0 }
-};
+/* A call is a whole batch or a chunk of its rows, and its products are rounded or not: each of the first four takes one of these cases. */
+#define CHUNK_PLAIN                                                  \
+  {                                                                  \
+    .variant = "plain", .supports = is_chunk, .run = plain_chunk_run \
+  }
+#define VARIANTS TILED(tiled), TILED(bfloat16), TILED_CHUNK(tiled), TILED_CHUNK(bfloat16), DOUBLES, CHUNK_PLAIN, PLAIN
+const flow_kernel FLOW_KERNELS(matmul)[] = { VARIANTS, { 0 } };
+const flow_kernel FLOW_KERNELS(dense)[] = { VARIANTS, { 0 } };
