@@ -5,7 +5,8 @@
  * aborts, the last rank does not come), frozen (the last rank stops while it receives, and the others abort), lost (the last rank dies),
  * killed (it dies in the middle of sums), missing (a rank is not even started), again (opens one group after the other), leaks (opens and
  * closes many), storm (the first rank aborts in the middle of sums, which ends them everywhere), disagree (the last rank calls something
- * else), signals (the host's handlers and masks stay, no thread of the engine takes a signal), bench.
+ * else), signals (the host's handlers and masks stay, no thread of the engine takes a signal),
+ * unpaced (prints the congestion control of the connections), bench.
  * Ranks on one machine hand the bytes through memory, unless FLOW_SHARED_MEMORY is 0.
  * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
 #include <dirent.h>
@@ -14,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "base/memory.h"
 #include "transport_calls.h"
@@ -136,6 +140,25 @@ static int run_signals(const setting *self)
   EXPECT(count_taken_signals() == 0);
   EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   printf("rank %d of %d: right\n", link->rank, link->size);
+  flow_communicator_close(link);
+  return 0;
+}
+
+/* Within a machine the system must not space the packets of a connection, as BBR does: prints which congestion control those to the other
+ * ranks have. */
+static int run_unpaced(const setting *self)
+{
+  flow_communicator *link = NULL;
+  EXPECT(open_link(self, "first", 30, &link) == FLOW_OK);
+  for (int socket = 0; socket < 64; socket++) {
+    char name[16] = "";
+    struct sockaddr_storage peer;
+    socklen_t name_bytes = sizeof name - 1, peer_bytes = sizeof peer;
+    if (getpeername(socket, (struct sockaddr *)&peer, &peer_bytes) != 0 || peer.ss_family == AF_UNIX) continue;
+    EXPECT(getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, &name_bytes) == 0);
+    printf("rank %d: a connection by %s\n", link->rank, name);
+  }
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   flow_communicator_close(link);
   return 0;
 }
@@ -418,7 +441,7 @@ int main(int count, char **arguments)
     { "disagree", run_disagree }, { "disagree_late", run_disagree_late },
     { "abandon", run_abandon },   { "storm", run_storm },
     { "missing", run_missing },   { "signals", run_signals },
-    { "bench", run_bench },
+    { "unpaced", run_unpaced },   { "bench", run_bench },
   };
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (count < 3) return 2;

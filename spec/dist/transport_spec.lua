@@ -148,6 +148,12 @@ describe("the transport tcp", function()
 
   it("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
 
+  it("has the packets within a machine sent as they are made", function()
+    local text = run(3, "unpaced")
+    check_ends(text, 3, 0)
+    for rank = 0, 2 do assert.equal(2, count(text, "rank " .. rank .. ": a connection by reno"), text) end
+  end)
+
   it("names the rank that does not come to the opening", function()
     local text = run(3, "missing", 2)
     for rank = 0, 1 do
