@@ -117,7 +117,13 @@ VECTORS_OF_2(maximum, vf_maximum)
 VECTORS_OF_2(minimum, vf_minimum)
 VECTORS_OF_2(mod, vf_mod)
 #if defined(__AVX2__)
-VECTORS_OF_2(pow, vf_pow)
+VECTORS_OF_2(few_exponents_pow, vf_pow)
+VECTORS_OF_2(any_exponent_pow, vf_any_pow)
+/* An element has the same bits both ways. */
+static void block_pow_FLOAT(const void *a, const void *b, const void *c, void *out, int64_t n)
+{
+  (is_any_exponent(b, n) ? block_any_exponent_pow_FLOAT : block_few_exponents_pow_FLOAT)(a, b, c, out, n);
+}
 #endif
 /* A gradient of g and x. */
 #define SLOPE(name)                                                                                       \
