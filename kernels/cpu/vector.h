@@ -276,4 +276,22 @@ ALWAYS_INLINE float vf_sum(vf v)
 #endif
 }
 
+/* The largest lane of a vector without a NaN. */
+ALWAYS_INLINE float vf_largest(vf v)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  __m256 half = _mm256_max_ps(_mm512_castps512_ps256((__m512)v), _mm256_castpd_ps(_mm512_extractf64x4_pd((__m512d)v, 1)));
+#elif defined(FLOW_ISA_AVX2)
+  __m256 half = (__m256)v;
+#endif
+#if defined(FLOW_ISA_AVX2) || (defined(FLOW_ISA_AVX512) && defined(__AVX512F__))
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)), two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+#else
+  float largest = v[0];
+  for (int lane = 1; lane < VL; lane++) largest = v[lane] > largest ? v[lane] : largest;
+  return largest;
+#endif
+}
+
 #endif

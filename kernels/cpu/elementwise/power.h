@@ -88,7 +88,7 @@ static inline vf vf_pow(vf x, vf y)
 }
 
 /* Whether these exponents are one number, for which vf_pow knows nothing better than vf_any_pow. */
-static int is_any_exponent(const float *y, int64_t n)
+static inline int is_any_exponent(const float *y, int64_t n)
 {
   const float first = n > 0 ? y[0] : 1;
   int others = first == 1 || first == 2 || first == 3 || first == -1 || first == 0.5f;

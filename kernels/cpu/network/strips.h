@@ -20,16 +20,6 @@ ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
   return vf_load_lanes(p, lanes, vf_set(-INFINITY));
 }
 
-/* The largest lane of a vector without a NaN. */
-static inline float largest_lane(vf v)
-{
-  float lane[VL];
-  vf_store(lane, v);
-  for (int width = VL / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; i++) lane[i] = lane[i + width] > lane[i] ? lane[i + width] : lane[i];
-  return lane[0];
-}
-
 /* The largest of a row of n floats; -infinity if there is none. NaNs are skipped: the exponential of a NaN is NaN, and so is the sum that
  * contains it, whatever is subtracted. */
 static inline float row_max(const float *x, int64_t n)
@@ -39,7 +29,7 @@ static inline float row_max(const float *x, int64_t n)
   for (; i + 2 * VL <= n; i += 2 * VL)
     for (int v = 0; v < 2; v++) largest[v] = vf_max(vf_load(x + i + v * VL), largest[v]); /* of a NaN, the second operand */
   for (; i < n; i += VL) largest[0] = vf_max(load_lanes(x + i, n - i), largest[0]);
-  return largest_lane(vf_max(largest[0], largest[1]));
+  return vf_largest(vf_max(largest[0], largest[1]));
 }
 
 /* The sum of e^(x[i] - shift) over a row of n floats; NaN if an element is. */

@@ -46,43 +46,57 @@ SEARCH(max_INTEGER, int64_t, a > b)
 SEARCH(min_INTEGER, int64_t, a < b)
 
 /* Floats by vectors, some at a time that stay in the first-level cache: the best one of all lanes, then, if it is better than what was
- * found before, where it is. A NaN is looked for one by one, and ends the search. */
+ * found before, where it is. The smallest float is the one whose negative is the largest. Where there is a NaN, or infinities of both signs,
+ * floats are looked at one by one. */
 enum { SEARCHED_AT_ONCE = 2048, LANES = 4 * VL };
 
-#define SEARCH_FLOATS(name, op)                                                                                       \
-  static void search_##name##_floats(const void *x_, void *best, int64_t *best_position, int64_t position, int64_t n) \
-  {                                                                                                                   \
-    for (int64_t done = 0, count; done < n; done += count) {                                                          \
-      const float *x = (const float *)x_ + done;                                                                      \
-      count = n - done < SEARCHED_AT_ONCE ? n - done : SEARCHED_AT_ONCE;                                              \
-      int64_t whole = count / LANES * LANES, i = 0;                                                                   \
-      vf lanes[4], before = vf_set(*(const float *)best);                                                             \
-      vi numbers = before == before;                                                                                  \
-      for (int v = 0; v < 4; v++) lanes[v] = before;                                                                  \
-      for (; i < whole; i += LANES)                                                                                   \
-        for (int v = 0; v < 4; v++) {                                                                                 \
-          vf a = vf_load(x + i + v * VL);                                                                             \
-          lanes[v] = vf_select(a op lanes[v], a, lanes[v]);                                                           \
-          numbers &= a == a;                                                                                          \
-        }                                                                                                             \
-      if (vi_differs(numbers, -1)) {                                                                                  \
-        i = 0;                                                                                                        \
-      } else {                                                                                                        \
-        vf largest = lanes[0];                                                                                        \
-        for (int v = 1; v < 4; v++) largest = vf_select(lanes[v] op largest, lanes[v], largest);                      \
-        float most = largest[0];                                                                                      \
-        for (int lane = 1; lane < VL; lane++) most = largest[lane] op most ? largest[lane] : most;                    \
-        if (most op *(const float *)best) {                                                                           \
-          int64_t at = 0;                                                                                             \
-          while (!vi_differs(vf_load(x + at) == vf_set(most), 0)) at += VL;                                           \
-          search_##name##_FLOAT(x + at, best, best_position, position + done + at, VL);                               \
-        }                                                                                                             \
-      }                                                                                                               \
-      search_##name##_FLOAT(x + i, best, best_position, position + done + i, count - i);                              \
-    }                                                                                                                 \
+ALWAYS_INLINE vf search_vector(vf v, const int smallest)
+{
+  return smallest ? -v : v;
+}
+
+ALWAYS_INLINE void search_floats(search_function one_by_one, const int smallest, const float *x, float *best, int64_t *best_position,
+                                 int64_t position, int64_t n)
+{
+  for (int64_t count; n > 0; x += count, position += count, n -= count) {
+    count = n < SEARCHED_AT_ONCE ? n : SEARCHED_AT_ONCE;
+    vf rest = vf_set(*best), before = search_vector(rest, smallest), most[4] = { before, before, before, before };
+    vi numbers = before == before;
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+      vf a[4];
+      for (int v = 0; v < 4; v++) a[v] = search_vector(vf_load(x + i + v * VL), smallest);
+      for (int v = 0; v < 4; v++) most[v] = vf_max(a[v], most[v]);
+      vf sum = (a[0] + a[1]) + (a[2] + a[3]);
+      numbers &= sum == sum;
+    }
+    for (; i < count; i += VL) {
+      vf a = search_vector(vf_load_lanes(x + i, count - i, rest), smallest);
+      most[0] = vf_max(a, most[0]);
+      numbers &= a == a;
+    }
+    if (vi_differs(numbers, -1)) {
+      one_by_one(x, best, best_position, position, count);
+      continue;
+    }
+    const float found = vf_largest(vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
+    if (!(found > before[0])) continue;
+    const vf wanted = vf_set(smallest ? -found : found);
+    uint32_t lanes;
+    for (i = 0; !(lanes = vi_differs(vf_load_lanes(x + i, count - i, rest) == wanted, 0));) i += VL;
+    i += __builtin_ctz(lanes);
+    *best = x[i];
+    *best_position = position + i;
   }
-SEARCH_FLOATS(max, >)
-SEARCH_FLOATS(min, <)
+}
+
+#define SEARCH_FLOATS(name, smallest)                                                                                \
+  static void search_##name##_floats(const void *x, void *best, int64_t *best_position, int64_t position, int64_t n) \
+  {                                                                                                                  \
+    search_floats(search_##name##_FLOAT, smallest, x, best, best_position, position, n);                             \
+  }
+SEARCH_FLOATS(max, 0)
+SEARCH_FLOATS(min, 1)
 
 /* [0]: the largest, [1]: the smallest; by the kinds that flow_kind_of() gives, which counts bools as integers. */
 static const update_function updates[2][FLOW_KIND_COUNT] = {
