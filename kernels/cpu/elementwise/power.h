@@ -14,8 +14,8 @@ typedef uint64_t power_words __attribute__((vector_size(sizeof(vd))));      /* t
 
 #define V(number) ((number) - (vd){ 0 })
 
-/* log2 of positive normal floats. x = 2^e m with m between sqrt(1/2) and sqrt(2), and log2 m = s p(s^2) with s = (m - 1) / (m + 1): p is the
- * polynomial of fourth degree that is nearest to 2 artanh(s) / (s ln 2), within 4e-12 of it (Chebyshev). */
+/* log2 of positive normal floats. x = 2^e m with m between sqrt(1/2) and sqrt(2), and log2 m = s p(s^2) with s = (m - 1) / (m + 1): p is
+ * the polynomial of fourth degree that is nearest to 2 artanh(s) / (s ln 2), within 4e-12 of it (Chebyshev). */
 ALWAYS_INLINE vd vd_log2(vd x)
 {
   const power_bits root = (power_bits)V(0x1.6a09e667f3bcdp-1), mantissa = (power_bits){ 0 } + 0x000fffffffffffff;
@@ -30,8 +30,8 @@ ALWAYS_INLINE vd vd_log2(vd x)
   return e + s * p;
 }
 
-/* 2^t for |t| < 1000, else some number: t = n + r with a whole n, and the polynomial of seventh degree that is nearest to 2^r for |r| <= 1/2,
- * within 5e-11 of it (Chebyshev). */
+/* 2^t for |t| < 1000, else some number: t = n + r with a whole n, and the polynomial of seventh degree that is nearest to 2^r for
+ * |r| <= 1/2, within 5e-11 of it (Chebyshev). */
 ALWAYS_INLINE vd vd_exp2(vd t)
 {
   vd shifted = t + V(0x1.8p52), r = t - (shifted - V(0x1.8p52)), z = r * r;

@@ -46,8 +46,8 @@ SEARCH(max_INTEGER, int64_t, a > b)
 SEARCH(min_INTEGER, int64_t, a < b)
 
 /* Floats by vectors, some at a time that stay in the first-level cache: the best one of all lanes, then, if it is better than what was
- * found before, where it is. The smallest float is the one whose negative is the largest. Where there is a NaN, or infinities of both signs,
- * floats are looked at one by one. */
+ * found before, where it is. The smallest float is the one whose negative is the largest. Where there is a NaN, or infinities of both
+ * signs, floats are looked at one by one. */
 enum { SEARCHED_AT_ONCE = 2048, LANES = 4 * VL };
 
 ALWAYS_INLINE vf search_vector(vf v, const int smallest)
