@@ -101,6 +101,29 @@ describe("flowlua", function()
     assert.truthy(output:find "Too many open files", output)
   end)
 
+  it("finds no part of a data set or of a pattern's files for the whole", function()
+    local folder = support.folder()
+    support.run(("mkdir -p %s/a/deep; echo text >%s/a/deep/x.txt"):format(folder, folder))
+    local script = support.file("listing.lua", [[
+      local flow, folder, kept = require "flow", arg[1], {}
+      local function list() return #flow.text_dataset_from_directory(folder, { verbose = false }).file_paths end
+      local function match() return #flow.io.glob(folder .. "/a/*/*") end
+      local most = list() * 10 + match()
+      repeat kept[#kept + 1] = io.open "/dev/null" until #kept == 0 or not io.open "/dev/null"
+      for _ = 1, 4 do
+        local listed, files = pcall(list)
+        local matched, paths = pcall(match)
+        if listed and matched then return print(most, files * 10 + paths) end
+        print(listed and "" or files)
+        print(matched and "" or paths)
+        table.remove(kept):close()
+      end]])
+    local output = support.run(("bash -c 'ulimit -n 40; exec env %s %s %s'"):format(program, script, folder))
+    assert.truthy(output:find("11\t11\n$"), output)
+    assert.truthy(output:find("cannot list the directory " .. folder .. "/a/deep: Too many open files", 1, true), output)
+    assert.truthy(output:find("cannot list the directory " .. folder .. "/a: Too many open files", 1, true), output)
+  end)
+
   it("bench and scaling name what they do not take", function()
     local output, code = support.run(program .. " bench mlp 2>&1")
     assert.equal(1, code)

@@ -8,6 +8,7 @@
 #include "data/sources/folder.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,35 +108,47 @@ static flow_status fail_to_list(const char *directory)
   return flow_fail_by_errno("list the directory", directory);
 }
 
-/* Folders whose names do not begin with a dot: classes of image_dataset_from_directory. */
-static flow_status read_folders(DIR *stream, flow_listing *listing)
+/* The next entry; *entry is NULL after the last one. A listing that breaks off must not pass for a short one. */
+static flow_status next_entry(DIR *stream, const char *directory, struct dirent **entry)
 {
-  for (struct dirent *entry; (entry = readdir(stream));) {
-    if (entry->d_name[0] != '.' && is_folder(stream, entry)) FLOW_TRY(add(listing, "", entry->d_name));
-  }
-  return FLOW_OK;
+  errno = 0;
+  *entry = readdir(stream);
+  return *entry || errno == 0 ? FLOW_OK : fail_to_list(directory);
+}
+
+/* Folders whose names do not begin with a dot: classes of image_dataset_from_directory. */
+static int is_class(DIR *stream, const struct dirent *entry)
+{
+  return entry->d_name[0] != '.' && is_folder(stream, entry);
 }
 
 /* Everything but the folder itself and the one above, hidden names too. */
-static flow_status read_entries(DIR *stream, flow_listing *listing)
+static int is_content(DIR *stream, const struct dirent *entry)
 {
-  for (struct dirent *entry; (entry = readdir(stream));) {
-    if (!is_dots(entry->d_name)) FLOW_TRY(add(listing, "", entry->d_name));
-  }
-  return FLOW_OK;
+  (void)stream;
+  return !is_dots(entry->d_name);
 }
 
-typedef flow_status (*reader)(DIR *stream, flow_listing *listing);
+typedef int (*choice)(DIR *stream, const struct dirent *entry);
 
-/* Names in the directory that `read` takes, sorted by byte. *out is NULL after a failure. */
-static flow_status list(const char *directory, reader read, flow_listing **out)
+static flow_status read_names(DIR *stream, const char *directory, choice is_wanted, flow_listing *listing)
+{
+  for (struct dirent *entry;;) {
+    FLOW_TRY(next_entry(stream, directory, &entry));
+    if (!entry) return FLOW_OK;
+    if (is_wanted(stream, entry)) FLOW_TRY(add(listing, "", entry->d_name));
+  }
+}
+
+/* Names in the directory that are wanted, sorted by byte. *out is NULL after a failure. */
+static flow_status list(const char *directory, choice is_wanted, flow_listing **out)
 {
   *out = NULL;
   if (!directory || !*directory) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
   DIR *stream = opendir(directory);
   if (!stream) return fail_to_list(directory);
   flow_status status = new_listing(out);
-  if (status == FLOW_OK) status = read(stream, *out);
+  if (status == FLOW_OK) status = read_names(stream, directory, is_wanted, *out);
   closedir(stream);
   if (status == FLOW_OK) {
     sort(*out, 0);
@@ -149,13 +162,13 @@ static flow_status list(const char *directory, reader read, flow_listing **out)
 flow_status flow_listing_folders(const char *directory, flow_listing **out)
 {
   FLOW_NEED(directory, out);
-  return list(directory, read_folders, out);
+  return list(directory, is_class, out);
 }
 
 flow_status flow_listing_entries(const char *directory, flow_listing **out)
 {
   FLOW_NEED(directory, out);
-  return list(directory, read_entries, out);
+  return list(directory, is_content, out);
 }
 
 /* ---- a tree ------------------------------------------------------------------------------------------------------- */
@@ -178,7 +191,9 @@ static flow_status walk(const char *folder, int follow_links, const ancestor *ab
  * which `add` joins. */
 static flow_status walk_inside(DIR *stream, const char *folder, int follow_links, const ancestor *here, flow_listing *roots)
 {
-  for (struct dirent *entry; (entry = readdir(stream));) {
+  for (struct dirent *entry;;) {
+    FLOW_TRY(next_entry(stream, folder, &entry));
+    if (!entry) return FLOW_OK;
     if (is_dots(entry->d_name) || !is_folder(stream, entry)) continue;
     if (!follow_links && is_link(stream, entry)) continue;
     flow_listing path = { 0 };
@@ -188,15 +203,25 @@ static flow_status walk_inside(DIR *stream, const char *folder, int follow_links
     flow_free(path.names);
     FLOW_TRY(status);
   }
-  return FLOW_OK;
 }
 
-/* Collects the folder and all below it. What cannot be opened is left out, as os.walk does. */
+int flow_folder_is_left_out(int error)
+{
+  return error == ENOENT || error == ENOTDIR || error == EACCES || error == EPERM || error == ELOOP;
+}
+
+/* Right after opendir: errno is read. */
+static flow_status fail_unless_left_out(const char *folder)
+{
+  return flow_folder_is_left_out(errno) ? FLOW_OK : fail_to_list(folder);
+}
+
+/* Collects the folder and all below it. */
 static flow_status walk(const char *folder, int follow_links, const ancestor *above, flow_listing *roots)
 {
   struct stat facts;
   DIR *stream = opendir(folder);
-  if (!stream) return FLOW_OK;
+  if (!stream) return fail_unless_left_out(folder);
   if (fstat(dirfd(stream), &facts) != 0) facts = (struct stat){ 0 };
   ancestor here = { facts.st_dev, facts.st_ino, above };
   flow_status status = FLOW_OK;
@@ -212,10 +237,12 @@ static flow_status walk(const char *folder, int follow_links, const ancestor *ab
 static flow_status add_files(const char *folder, const char *endings, flow_listing *files)
 {
   DIR *stream = opendir(folder);
-  if (!stream) return FLOW_OK;
+  if (!stream) return fail_unless_left_out(folder);
   int first = files->count;
   flow_status status = FLOW_OK;
-  for (struct dirent *entry; status == FLOW_OK && (entry = readdir(stream));) {
+  for (struct dirent *entry; status == FLOW_OK;) {
+    status = next_entry(stream, folder, &entry);
+    if (status != FLOW_OK || !entry) break;
     if (has_ending(entry->d_name, endings) && !is_folder(stream, entry)) status = add(files, folder, entry->d_name);
   }
   closedir(stream);
@@ -243,8 +270,8 @@ static flow_status list_tree(const char *directory, int follow_links, const char
   return FLOW_OK;
 }
 
-/* *out is a new listing, NULL after a failure. Endings are compared without regard to case. A directory that cannot be opened gives an
- * empty one, as os.walk does. */
+/* *out is a new listing, NULL after a failure. Endings are compared without regard to case. A directory that is not there gives an
+ * empty one (flow_folder_is_left_out). */
 flow_status flow_listing_files(const char *directory, int follow_links, const char *endings, flow_listing **out)
 {
   FLOW_NEED(out);

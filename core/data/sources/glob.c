@@ -1,11 +1,14 @@
 /* glob.c: the paths that match a pattern (list_files), sorted by bytes whatever the locale. The system's glob does the matching; its
  * result is packed into two tensors, as lists of texts are everywhere in flow.h. */
+#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/dataset.h"
+#include "data/sources/folder.h"
 #include "base/need.h"
+#include "io/file.h"
 
 static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -30,6 +33,15 @@ static flow_status pack(char *const *texts, size_t count, flow_tensor **bytes, f
   return FLOW_OK;
 }
 
+/* glob(3) asks whether it stops at a folder that it cannot read. If so, this thread's last error says why. */
+static int stop_at(const char *folder, int error)
+{
+  if (flow_folder_is_left_out(error)) return 0;
+  errno = error;
+  flow_fail_by_errno("list the directory", folder);
+  return 1;
+}
+
 /* No match is an empty list, not a failure. Both tensors are new references. */
 flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets)
 {
@@ -37,11 +49,11 @@ flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **of
   glob_t found = { 0 };
   *bytes = *offsets = NULL;
   if (!pattern) return flow_fail(FLOW_INVALID_ARGUMENT, "list_files: a pattern is needed");
-  int failed = glob(pattern, GLOB_NOSORT, NULL, &found);
+  int failed = glob(pattern, GLOB_NOSORT, stop_at, &found);
   flow_status status = FLOW_OK;
   if (failed && failed != GLOB_NOMATCH) {
-    status = failed == GLOB_NOSPACE ? flow_fail(FLOW_OUT_OF_MEMORY, "list_files: out of memory while %s was searched", pattern)
-                                    : flow_fail(FLOW_IO_ERROR, "list_files: %s cannot be searched", pattern);
+    status = FLOW_IO_ERROR; /* stop_at told why */
+    if (failed == GLOB_NOSPACE) status = flow_fail(FLOW_OUT_OF_MEMORY, "list_files: out of memory while %s was searched", pattern);
   } else {
     if (found.gl_pathc > 1) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_paths);
     status = pack(found.gl_pathv, found.gl_pathc, bytes, offsets);
