@@ -198,7 +198,7 @@ static flow_status fuse(flow_tape *tape, flow_tensor *const *targets, int target
       status = flow_fail(FLOW_INVALID_STATE, "gradient: source %d was fused into another op when gradients were taken before; ask for all "
                          "gradients of intermediate results in the first call", i + 1);
   }
-  if (status == FLOW_OK) status = flow_graph_fuse(tape->graph, tape->begin, kept, kept_count);
+  if (status == FLOW_OK) status = flow_graph_fuse(tape->graph, NULL, tape->begin, kept, kept_count);
   flow_free(block);
   return status;
 }

@@ -64,10 +64,9 @@ static flow_tensor *relu6(flow_expression *e, flow_tensor *x)
 /* Misra 2019: x tanh(softplus(x)). */
 static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
 
-/* As the layer and the op with a slope write it: -0 becomes 0, and at 0 the slope is that of negative numbers. */
 static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x)
 {
-  return e_add(e, e_relu(e, x), e_mul(e, e_minimum(e, x, NUMBER(0)), NUMBER(0.2)));
+  return flow_express_leaky_relu(e, x, NUMBER(0.2), 0.2);
 }
 
 /* x > 0: x; else e^x - 1. The two parts are 0 where the other counts; at 0 the slope 1 comes from the second. */
@@ -84,10 +83,11 @@ static flow_tensor *selu(flow_expression *e, flow_tensor *x)
   return e_mul(e, NUMBER(scale), e_add(e, e_maximum(e, x, NUMBER(0)), negative));
 }
 
-/* Keras 3: relu6(x + 3) / 6 (Keras 2 had clip(0.2 x + 0.5)). */
+/* Keras 3: relu6(x + 3) / 6 (Keras 2 had clip(0.2 x + 0.5)). Divisions take ten times as long as products, by which 0, 0.5 and 1 are exact,
+ * too. */
 static flow_tensor *hard_sigmoid(flow_expression *e, flow_tensor *x)
 {
-  return e_div(e, relu6(e, e_add(e, x, NUMBER(3))), NUMBER(6));
+  return e_mul(e, relu6(e, e_add(e, x, NUMBER(3))), NUMBER(1.0 / 6));
 }
 
 /* Howard et al. 2019 (MobileNetV3): x times the hard sigmoid. */

@@ -154,8 +154,9 @@ void flow_graph_count_uses(const flow_graph *graph, int *uses);
 void flow_graph_count_live_uses(const flow_graph *graph, const char *live, const int *outputs, int output_count, int *uses);
 
 /* The passes of plan/passes. fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay until
- * dead nodes are dropped. Values that something else reads, or that are in kept[], are left alone. */
-flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count);
+ * dead nodes are dropped. Values that something else reads, or that are in kept[], are left alone. live: NULL while the graph grows, when
+ * every node may still be needed; else as for fold_affine. */
+flow_status flow_graph_fuse(flow_graph *graph, const char *live, int begin, const int *kept, int kept_count);
 /* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
  * effects. */
 flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);

@@ -19,9 +19,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_dtype_is_float(inputs[0]->dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
   if (!x) return flow_expression_take(&e, NULL, out);
-  flow_tensor *slope = flow_express_number(&e, x, flow_argument_number(layer->arguments, "negative_slope"));
-  flow_tensor *below = e_mul(&e, e_minimum(&e, x, flow_express_number(&e, x, 0)), slope);      /* at 0 the gradient is the slope */
-  return flow_expression_take(&e, e_add(&e, e_relu(&e, x), below), out);
+  const double slope = flow_argument_number(layer->arguments, "negative_slope");
+  return flow_expression_take(&e, flow_express_leaky_relu(&e, x, flow_express_number(&e, x, slope), slope), out);
 }
 
 const flow_layer_class flow_layer_leaky_relu = {

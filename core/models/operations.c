@@ -242,24 +242,20 @@ static flow_tensor *clip(flow_operation_call *call)
   return x ? e_minimum(E, x, NUMBER(flow_operation_number(call, "x_max", INFINITY))) : NULL;
 }
 
-/* max(x, 0) plus `below` min(x, 0), which formulas of both readers write alike: -0 becomes 0, and at 0 the slope is that of below. */
-static flow_tensor *with_slope(flow_operation_call *call, flow_tensor *x, flow_tensor *below, const char *slope, double usual)
-{
-  if (!below) return NULL;
-  return e_add(E, e_relu(E, x), e_mul(E, below, flow_operation_scalar(call, below, flow_operation_number(call, slope, usual))));
-}
-
 static flow_tensor *leaky_relu(flow_operation_call *call)
 {
   flow_tensor *x = X;
-  return with_slope(call, x, e_minimum(E, x, NUMBER(0)), "negative_slope", 0.2);
+  const double slope = flow_operation_number(call, "negative_slope", 0.2);
+  return x ? flow_express_leaky_relu(E, x, flow_operation_scalar(call, x, slope), slope) : NULL;
 }
 
-/* x for x >= 0, alpha (e^x - 1) below (Clevert et al., arXiv:1511.07289). */
+/* x for x >= 0, alpha (e^x - 1) below (Clevert et al., arXiv:1511.07289), as both readers write it: max(x, 0) plus alpha (e^min(x, 0) - 1),
+ * so that -0 becomes 0. */
 static flow_tensor *elu(flow_operation_call *call)
 {
-  flow_tensor *x = X;
-  return with_slope(call, x, e_expm1(E, e_minimum(E, x, NUMBER(0))), "alpha", 1);
+  flow_tensor *x = X, *below = e_expm1(E, e_minimum(E, x, NUMBER(0)));
+  if (!below) return NULL;
+  return e_add(E, e_relu(E, x), e_mul(E, below, flow_operation_scalar(call, below, flow_operation_number(call, "alpha", 1))));
 }
 
 static flow_tensor *gelu(flow_operation_call *call)

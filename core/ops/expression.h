@@ -51,6 +51,8 @@ flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tenso
 /* A scalar in the dtype of `like`. Each call makes a new tensor. It is concrete in a trace, too, where it becomes a constant of the op that
  * reads it. */
 flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value);
+/* x, or slope * x where x is negative; scale: the slope as a scalar, of x's dtype or a wider one. At 0 the gradient is the slope. */
+flow_tensor *flow_express_leaky_relu(flow_expression *e, flow_tensor *x, flow_tensor *scale, double slope);
 /* `made` belongs to the expression from now on; `status` tells whether making it succeeded. NULL after a failure. */
 flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made);
 /* This one and the three after it return x itself where there is nothing to do, and after a failure, when x may be NULL. */

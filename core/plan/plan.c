@@ -160,6 +160,11 @@ static flow_status run_pass(pass rewrite, flow_graph *graph, const int *outputs,
   return status;
 }
 
+static flow_status fuse_all(flow_graph *graph, const char *live, const int *outputs, int count)
+{
+  return flow_graph_fuse(graph, live, 0, outputs, count);
+}
+
 /* Checks that sums over replicas are of values that all replicas have. */
 static flow_status check_sums(const flow_graph *graph, const char *live)
 {
@@ -182,7 +187,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   if (graph->place) FLOW_TRY(flow_graph_unroll(graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fold_affine, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_quantized, graph, plan->outputs, count));
-  FLOW_TRY(flow_graph_fuse(graph, 0, plan->outputs, count));
+  FLOW_TRY(run_pass(fuse_all, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fold_casts, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_images, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_relu_gradients, graph, plan->outputs, count));

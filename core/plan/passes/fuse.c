@@ -4,6 +4,7 @@
  *   convolution(x, w) + b                     -> convolution(x, w, b)
  *   convolution(x * number, w)                -> convolution(x, w), input scale
  *   convolution(cast(cast(x) * number), w), x uint8 -> convolution(x, w), input scale; each of the three may be missing
+ *   convolution(zeros around x, w)            -> convolution(x, w), padding
  *   relu(convolution(...))                    -> convolution(..., activation relu)
  *   max_pool(convolution(...)), no padding    -> convolution(..., pool)
  *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
@@ -125,8 +126,35 @@ static flow_status fuse_bytes(fusion *f, int index)
   return rewrite(f, index, made, FLOW_OP_convolution, inputs, node->input_count, &attributes);
 }
 
+/* Rows and columns of zeros around images, as layers with strides of Keras' applications have them before a convolution without padding:
+ * the kernel leaves them out. Not more than its windows reach over, so that each of them holds a pixel. */
+static flow_status fuse_padding(fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  const flow_node *zeros = sole_producer(f, node->inputs[0], FLOW_OP_slice_gradient);
+  if (!zeros) return FLOW_OK;
+  const flow_signature *x = signature_of(f, zeros->inputs[0]), *padded = signature_of(f, node->inputs[0]);
+  const flow_signature *w = signature_of(f, node->inputs[1]);
+  if (x->rank != 4 || x->dims[0] != padded->dims[0] || x->dims[3] != padded->dims[3]) return FLOW_OK;
+  flow_attributes attributes = node->attributes;
+  for (int i = 0; i < 2; i++) {
+    int64_t before = zeros->attributes.slice.begin[i + 1], after = padded->dims[i + 1] - x->dims[i + 1] - before;
+    int64_t reach = (w->dims[i] - 1) * attributes.convolution.dilation[i];
+    int32_t *padding = &attributes.convolution.padding[2 * i];
+    if (x->dims[i + 1] < 1 || (x->dims[i + 1] > 1 && zeros->attributes.slice.step[i + 1] != 1)) return FLOW_OK;
+    if (before < 0 || after < 0 || padding[0] + before > reach || padding[1] + after > reach) return FLOW_OK;
+    padding[0] += (int32_t)before;
+    padding[1] += (int32_t)after;
+  }
+  int inputs[3], made = node->inputs[0];
+  memcpy(inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
+  inputs[0] = zeros->inputs[0];
+  return rewrite(f, index, made, FLOW_OP_convolution, inputs, node->input_count, &attributes);
+}
+
 static flow_status fuse_input(fusion *f, int index)
 {
+  FLOW_TRY(fuse_padding(f, index));
   FLOW_TRY(fuse_bytes(f, index));
   return fuse_scale(f, index);
 }
@@ -172,22 +200,26 @@ static const struct { int op; flow_status (*fuse)(fusion *f, int index); } patte
   { FLOW_OP_convolution, fuse_input }, { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
 };
 
-flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count)
+flow_status flow_graph_fuse(flow_graph *graph, const char *live, int begin, const int *kept, int kept_count)
 {
   void *block;
   /* A rewrite adds at most one value (the index of a convolution) per node. */
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + graph->node_count + 1), &block));
   fusion f = { .graph = graph, .uses = block };
-  flow_graph_count_uses(graph, f.uses);
-  for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* so that they never have a sole reader */
-  for (int n = graph->node_count - 1; n >= begin; n--) {       /* what a policy rounds and nothing reads is not wanted */
+  if (live) {
+    flow_graph_count_live_uses(graph, live, kept, kept_count, f.uses);
+  } else {
+    flow_graph_count_uses(graph, f.uses);
+    for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2; /* so that they never have a sole reader */
+  }
+  for (int n = graph->node_count - 1; n >= begin && !live; n--) { /* what a policy rounds and nothing reads is not wanted */
     const flow_node *node = &graph->nodes[n];
     if (node->op == FLOW_OP_cast && graph->values[node->outputs[0]].loose && !f.uses[node->outputs[0]]) f.uses[node->inputs[0]]--;
   }
   flow_status status = FLOW_OK;
   for (int n = begin; n < graph->node_count && status == FLOW_OK; n++)
     for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)
-      if (graph->nodes[n].op == patterns[p].op) {
+      if (graph->nodes[n].op == patterns[p].op && (!live || live[n])) {
         status = patterns[p].fuse(&f, n);
         break;
       }

@@ -396,7 +396,9 @@ takes "x, negative_slope = 0.2"
 define(function(x, slope)
   if slope == nil then return activate("leaky_relu", x) end
   x = operand(x, nil, "flow.leaky_relu")
-  return apply1(ids.relu, x) + ops.minimum(x, 0) * number("flow.leaky_relu", "negative_slope", slope)
+  slope = number("flow.leaky_relu", "negative_slope", slope)
+  if slope == 0 then return apply1(ids.relu, x) end      -- as flow_express_leaky_relu of core/ops/expression.c
+  return (slope < 1 and ops.maximum or ops.minimum)(x * slope, x)
 end, "leaky_relu")
 
 takes "x, alpha = 1"
