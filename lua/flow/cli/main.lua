@@ -25,13 +25,6 @@ local function is_exit(failure)
   return args ~= nil and getmetatable(failure) == args.Exit
 end
 
--- What to write for a global that scripts of other languages have, and that does not exist here; "" if nothing is known of it.
-local function hint(message)
-  local name = message:match "^[^\n]-: attempt to %a+ global '([%w_]+)' %(a nil value%)$"
-  local known = name and require("flow.cli.missing_globals")[name]
-  return known and ": " .. known or ""
-end
-
 -- The handler of xpcall: { text = the message, trace = the message with the lines that led to it }, or an Exit of flow.args as it is.
 local function traceback(message)
   if type(message) == "table" and is_exit(message) then return message end
@@ -43,9 +36,10 @@ local function traceback(message)
     message = shown and type(text) == "string" and text
       or ("an error that cannot be shown: %s, whose __tostring fails"):format(type(message))
   end
-  local hinted, known = pcall(hint, message)
-  if hinted then message = message .. known end
-  local loaded, lines = pcall(require, "flow.traceback")      -- fails where no more files can be opened
+  -- A module cannot be loaded where no more files can be opened.
+  local hinted, hints = pcall(require, "flow.errors.hints")
+  if hinted then message = message .. hints.of(message) end
+  local loaded, lines = pcall(require, "flow.traceback")
   return { text = message, trace = loaded and message .. lines.text(message, 2) or message }
 end
 

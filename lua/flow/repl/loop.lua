@@ -34,7 +34,7 @@ local function explain(message)
     local metatable = getmetatable(message)
     return metatable and metatable.__tostring and tostring(message) or "an error that is not text: " .. show(message)
   end
-  return message .. traceback.text(message, 2, repl.evaluate)
+  return message .. require("flow.errors.hints").of(message) .. traceback.text(message, 2, repl.evaluate)
 end
 
 -- Runs one complete input; write(text) receives what is to be shown: its values if `prints`, or its error. Returns whether it went well;

@@ -3,6 +3,7 @@
 
 local Shape = { __metatable = false, __index = require "flow.classes.from_end" }
 function Shape.__concat(a, b) return tostring(a) .. tostring(b) end
+function Shape.__call() require("flow.errors").raise("a shape is a list, not a function: x.shape[1] is the length of the first axis") end
 function Shape.__eq(a, b) return tostring(a) == tostring(b) end
 
 -- raw: dimensions as the library has them, negative where they count rows of a batch. tensor: the module of tensors.
