@@ -102,7 +102,8 @@ end
 local x = vectorize(texts)
 local data = flow.data.Dataset.from_tensor_slices { hidden(x) }:shuffle(1000):batch(options.batch_size)
 model:fit(data, { epochs = options.epochs, callbacks = { Writer() }, verbose = 2 })
-local path = os.tmpname() .. ".keras"
+local temporary = os.tmpname()      -- a file that is there already; the model comes beside it
+local path = temporary .. ".keras"
 model:save(path)
 
 ---- what a sentence is about -----------------------------------------------------------------------------------------------------
@@ -125,6 +126,7 @@ local function encoder_of(whole) return flow.Model { inputs = whole.inputs, outp
 
 local opened = flow.load_model(path, { custom_objects = { Masked = Masked, Places = Places } })
 os.remove(path)
+os.remove(temporary)
 local trained = accuracy_with(encoder_of(opened))
 local untrained = accuracy_with(encoder_of(flow.models.clone_model(model)))
 print(("accuracy with %d labelled sentences: %.3f, without what it learnt before %.3f"):format(options.labelled, trained, untrained))

@@ -157,12 +157,12 @@ native.methods, native.fields = {}, {}
 native.late_methods = {}      -- by name: what makes a method when it is first asked for (tensor/define_op.lua)
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc, ffi.copy
-native.process = ffi.C      -- functions as all libraries of the process meet them: free of the malloc in use, which need not be libc's
 
--- Another library than libflow, such as "edit.so.2", with declarations of its functions; nil where it is not installed.
+-- Another library than libflow, such as "edit.so.2", with declarations of its functions; nil where it is not installed. Without a name:
+-- functions as all libraries of the process meet them, such as free of the malloc in use, which need not be libc's.
 function native.other_library(name, declarations)
   local declared = pcall(ffi.cdef, declarations)
-  local ok, found = pcall(ffi.load, name)
+  local ok, found = pcall(name and ffi.load or function() return ffi.C end, name)
   return declared and ok and found or nil
 end
 

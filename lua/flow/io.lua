@@ -196,6 +196,24 @@ function internal.check_writable(path, what)
   C.flow_remove_file(probe)
 end
 
+-- Calls f with the path of a new folder, in $TMPDIR or else /tmp, that only this user may enter, and returns what f returns. The folder is
+-- removed afterwards, also when f raises.
+function internal.in_temporary_folder(f)
+  local parent = host.getenv "TMPDIR"
+  if not parent or parent == "" then parent = "/tmp" end
+  local pattern = parent .. "/flowlua-XXXXXX"
+  local bytes = native.array("char", #pattern + 1)
+  native.copy(bytes, pattern)
+  if native.other_library(nil, "char *mkdtemp(char *pattern);").mkdtemp(bytes) == nil then
+    raise("no temporary folder can be made in %s: TMPDIR names a folder that exists and may be written to", parent)
+  end
+  local folder = native.string(bytes)
+  local ok, result = pcall(f, folder)
+  C.flow_remove_tree(folder)
+  if not ok then error(result, 0) end
+  return result
+end
+
 -- Writes a text as a whole file: its readers see the old content or the new, never a part.
 function io.write(path, text)
   if type(text) ~= "string" then raise("flow.io.write: the content is a string, got %s", errors.describe(text)) end

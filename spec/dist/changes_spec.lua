@@ -70,15 +70,13 @@ describe("a variable that one worker has changed alone is named by all at the ne
       if index == 1 then set_first(2) end
       print("=", pcall(model.evaluate, model, x, y, { verbose = 0 }))]] },
     { "of predict, after weights were loaded", [[
-      local path = os.tmpname()
+      local path = arg[0] .. index      -- in the folder of this script
       if index == 1 then
         local other = flow.Sequential { layers.Input { 4 }, layers.Dense(6), layers.BatchNormalization(), layers.Dense(1) }
         flow.distribute.OneDeviceStrategy("cpu:0").scope(function() other:save_weights(path .. ".weights.h5") end)
         model:load_weights(path .. ".weights.h5")
       end
-      print("=", pcall(model.predict, model, x, { verbose = 0 }))
-      os.remove(path .. ".weights.h5")
-      os.remove(path)]] },
+      print("=", pcall(model.predict, model, x, { verbose = 0 }))]] },
     { "of strategy:run", [[
       strategy:run(step)
       if index == 1 then first.kernel:assign(flow.zeros { 4, 6 }) end

@@ -22,7 +22,7 @@ local SCRIPT = [[
 
 -- A folder with an old file.
 local function make_folder()
-  local folder = support.run("mktemp -d"):match("%S+")
+  local folder = support.folder()
   local file = assert(io.open(folder .. "/kept.keras", "wb"))
   file:write("old")
   file:close()
@@ -60,11 +60,10 @@ describe("a file that may not become larger", function()
 
   it("is one for what a script writes itself with flowlua", function()
     local output, code = support.run(("ulimit -f 8; timeout -k 5 60 env %s %s"):format(support.command, support.file("own.lua", [[
-      local path = os.tmpname()
+      local path = arg[0] .. ".large"
       local file = io.open(path, "wb")
       file:setvbuf("no")
-      print("=", file:write(("x"):rep(100000)))
-      os.remove(path)]])))
+      print("=", file:write(("x"):rep(100000)))]])))
     assert.equal(0, code, output)
     assert.truthy(output:find("=\tnil\tFile too large", 1, true), output)
   end)

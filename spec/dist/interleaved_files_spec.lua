@@ -7,7 +7,7 @@ local BEGIN = [[
   local Dataset, Records = flow.data.Dataset, flow.data.TFRecordDataset
   local index = tonumber(os.getenv("TF_CONFIG"):match('"index":(%d)'))
   local strategy = flow.distribute.MultiWorkerMirroredStrategy()
-  local base, paths, number = os.tmpname(), {}, 0
+  local base, paths, number = arg[0] .. index, {}, 0      -- in the folder of this script
   for file, records in ipairs { 5, 2, 4 } do
     paths[file] = ("%s-%d.tfrecord"):format(base, file)
     local writer = flow.data.TFRecordWriter(paths[file])
@@ -32,14 +32,10 @@ local BEGIN = [[
     table.sort(numbers)
     return table.concat(files, " "), table.concat(numbers, " ")
   end
-  local function close()
-    for _, path in ipairs(paths) do os.remove(path) end
-    os.remove(base)
-  end
 ]]
 
 local function launch(script)
-  local said, output, code = clusters.launch(script .. "\nclose()", { begin = BEGIN, launch = "--kill-after 1" })
+  local said, output, code = clusters.launch(script, { begin = BEGIN, launch = "--kill-after 1" })
   assert.equal(0, code, output)
   return said, output
 end

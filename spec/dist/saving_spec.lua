@@ -29,9 +29,7 @@ local function launch(script, arguments)
 end
 
 local function make_folder()
-  folder = os.tmpname()
-  os.remove(folder)
-  assert.equal(0, os.execute("mkdir " .. folder))
+  folder = support.folder()
 end
 
 local function remove_folder() os.execute("chmod -R u+w " .. folder .. "; rm -rf " .. folder) end

@@ -100,8 +100,7 @@ describe("ONNX Runtime gives what predict gives:", function()
   end
   for _, kind in ipairs { "model", "operations" } do
     it("random " .. (kind == "model" and "models" or kind), function()
-      local folder, whats, refused, found, open = os.tmpname(), {}, 0, {}, 0
-      os.remove(folder)
+      local folder, whats, refused, found, open = support.path(), {}, 0, {}, 0
       flow.io.makedirs(folder)
       for seed = FIRST, LAST do
         local problem

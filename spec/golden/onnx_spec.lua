@@ -191,9 +191,7 @@ describe("ONNX Runtime gives what predict gives:", function()
   local results
 
   setup(function()
-    local folder = os.tmpname()
-    os.remove(folder)
-    flow.io.makedirs(folder)
+    local folder = support.folder()
     results = {}
     for i, case in ipairs(cases) do
       local ok, problem = pcall(export, case, folder, ("%04d"):format(i))

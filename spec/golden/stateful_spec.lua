@@ -1,4 +1,5 @@
 --- Stateful layers against Keras: losses of fit, and what evaluate and predict give after it, batch after batch.
+local support = require "spec.support.init"
 local flow = require "flow"
 local golden = require "spec.support.golden"
 local cases = require "spec.golden.stateful"
@@ -59,7 +60,7 @@ describe("stateful layers, as in Keras:", function()
     it(case.name .. ", saved and opened, whose states begin with zeros", function()
       local model = new_model(case)
       model:predict(golden.make(case.x), { batch_size = ROWS, verbose = 0 })
-      local path = os.tmpname()
+      local path = support.path()
       model:save(path .. ".keras")
       local opened = flow.models.load_model(path .. ".keras")
       os.remove(path)

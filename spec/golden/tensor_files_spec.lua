@@ -11,7 +11,7 @@ local DTYPES = { "float16", "float32", "float64", "int8", "uint8", "int32", "int
 
 describe("safetensors", function()
   local path
-  before_each(function() path = os.tmpname() end)
+  before_each(function() path = support.path() end)
   after_each(function() os.remove(path) end)
 
   it("of the reference implementation are read, and written again with the same bytes", function()

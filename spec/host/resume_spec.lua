@@ -7,9 +7,7 @@ local script = support.root .. "spec/faults/train.lua"
 describe("BackupAndRestore", function()
   local folder
   before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert.equal(0, os.execute("mkdir " .. folder))
+    folder = support.folder()
   end)
   after_each(function() os.execute("rm -rf " .. folder) end)
 

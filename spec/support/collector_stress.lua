@@ -7,6 +7,7 @@
 --
 -- compiled: loops become machine code at once, in which a tensor lives until its pointer is read. hooked: collections before calls.
 local device, mode, wanted = arg[1], arg[2], arg[3]
+local support = require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers
 
@@ -159,8 +160,7 @@ case("data sets", function(results)
 end)
 
 case("checkpoints", function(results)
-  local folder = os.tmpname()
-  os.remove(folder)
+  local folder = support.path()
   local model, x, y = compiled_model(), data(8)
   quietly(model.fit, model, x, y, { epochs = 1, verbose = 0 })
   local step = flow.Variable(0)

@@ -54,10 +54,34 @@ function support.cannot_count_instructions()
   if not support.run("grep -m1 -ow avx2 /proc/cpuinfo"):find("avx2") then return "this machine has no AVX2" end
 end
 
+-- The folder of all temporary files of this process, made when it is first asked for, in $TMPDIR: scripts/test removes what is there.
+-- Without scripts/test it goes when the Lua state closes, unless a forked child closes its copy.
+local kept, made_files = nil, 0
+local function temporary_folder()
+  if kept then return kept.path end
+  pcall(ffi.cdef, "char *mkdtemp(char *pattern);")
+  pcall(ffi.cdef, "int getpid(void);")
+  local pattern = (os.getenv "TMPDIR" or "/tmp") .. "/flow_spec_XXXXXX"
+  local buffer = ffi.new("char[?]", #pattern + 1, pattern)
+  assert(ffi.C.mkdtemp(buffer) ~= nil, "no folder can be made at " .. pattern)
+  local path, process = ffi.string(buffer), ffi.C.getpid()
+  local guard = newproxy(true)
+  getmetatable(guard).__gc = function()
+    if ffi.C.getpid() == process then os.execute(("chmod -R u+w %s; rm -rf %s"):format(path, path)) end
+  end
+  kept = { path = path, guard = guard }
+  return path
+end
+
+--- A path at which there is nothing yet, in the folder of this process' temporary files. Nobody has to remove what is written there.
+function support.path(ending)
+  made_files = made_files + 1
+  return ("%s/%d%s"):format(temporary_folder(), made_files, ending or "")
+end
+
 --- A fresh temporary folder.
 function support.folder()
-  local folder = os.tmpname()
-  os.remove(folder)
+  local folder = support.path()
   assert(os.execute("mkdir " .. folder) == 0)
   return folder
 end

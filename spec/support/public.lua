@@ -1,5 +1,5 @@
 -- public.lua: all public functions and methods, found by walking through flow, its modules, classes and objects.
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local native = require "flow.ffi"
 local signature = require "flow.signature"
@@ -79,10 +79,10 @@ local MAKERS = {
   function() return flow.metrics.Mean() end, function() return flow.metrics.Sum() end, function() return flow.metrics.AUC() end,
   function() return flow.metrics.F1Score() end, function() return flow.metrics.RootMeanSquaredError() end,
   function() return flow.distribute.MirroredStrategy() end, function() return flow.distribute.TFConfigClusterResolver() end, checkpoint,
-  function() return flow.train.CheckpointManager(checkpoint(), os.tmpname() .. ".folder") end,
+  function() return flow.train.CheckpointManager(checkpoint(), support.path(".folder")) end,
   function() return flow.distribute.get_replica_context() end, distributed, function() return distributed():iter() end,
-  function() return flow.data.TFRecordWriter(os.tmpname()) end,
-  function() return flow.summary.create_file_writer(os.tmpname() .. ".events") end, function() return flow.callbacks.History() end,
+  function() return flow.data.TFRecordWriter(support.path()) end,
+  function() return flow.summary.create_file_writer(support.path(".events")) end, function() return flow.callbacks.History() end,
   function() return flow.random.SeedGenerator(1) end, function() return flow.random.Generator.from_seed(1) end,
   function() return flow.jobs.CustomJob("job", { {} }) end, function() return flow.jobs.CustomContainerTrainingJob("job", "image") end,
 }

@@ -32,9 +32,7 @@ local read = support.read
 describe("BackupAndRestore", function()
   local folder, sink, warnings
   before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    flow.io.makedirs(folder)
+    folder = support.folder()
     warnings = {}
     sink = flow.log.sink
     flow.log.sink = function(level, text) if level == "warning" then warnings[#warnings + 1] = text end end

@@ -27,8 +27,7 @@ local read, write = support.read, support.write
 describe("flow.train", function()
   local folder, sink, warnings
   before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
+    folder = support.path()
     warnings = {}
     sink = flow.log.sink
     flow.log.sink = function(level, text) if level == "warning" then warnings[#warnings + 1] = text end end
@@ -396,9 +395,7 @@ describe("state", function()
   end)
 
   it("reads the folder's text as TensorFlow writes it", function()
-    local place = os.tmpname()
-    os.remove(place)
-    flow.io.makedirs(place)
+    local place = support.folder()
     write(place .. "/checkpoint", 'model_checkpoint_path: "a\\"b\\303\\244-2"\nall_model_checkpoint_paths: "/abs/c-1"\n' ..
       "all_model_checkpoint_timestamps: 1700000000.5\nlast_preserved_timestamp: 3.5\n")
     local found = directory.read(place)

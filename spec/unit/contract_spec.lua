@@ -1,6 +1,6 @@
 -- The scripts that the documentation of the API shows, as a user would type them: they must run as they are.
 
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers
 
@@ -29,7 +29,7 @@ describe("The API as documented:", function()
     memory[3] = 7
     assert.are.equal(7, view[{2, 2}]:item())
     assert.are.equal(1, a:data()[0])
-    local path = os.tmpname()
+    local path = support.path()
     flow.save_npy(path, a)
     assert.are.same(a:totable(), flow.load_npy(path):totable())
     os.remove(path)

@@ -1,5 +1,5 @@
 -- conv_lstm_spec.lua: ConvLSTM1D, ConvLSTM2D and ConvLSTM3D: what golden cases do not say: plans, dropout, unknown steps, files, errors.
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local model_files = require "spec.support.model_files"
 
@@ -83,8 +83,7 @@ describe("ConvLSTM", function()
       end
       local plain = flow.Sequential { layers.Input { unpack(shape, 2) }, class(3, 2, { strides = 2, return_sequences = true }),
                                       layers.Flatten(), layers.Dense(2) }
-      local path = os.tmpname()
-      os.remove(path)
+      local path = support.path()
       plain:save(path .. ".keras")
       local x = normal(shape, 5)
       local expected = plain:predict(x, { verbose = 0 })

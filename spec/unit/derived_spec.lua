@@ -1,4 +1,5 @@
 -- Predictions keep what follows from weights alone (packed, transformed, folded) from call to call: whatever writes a weight is seen.
+local support = require "spec.support.init"
 local flow = require "flow"
 
 local L = flow.layers
@@ -41,7 +42,7 @@ local ways = {
     flow.fn(function(t) v:assign(v * t) return t end)(flow.tensor(2))
   end },
   { "a file", function(m)
-    local path = os.tmpname() .. ".weights.h5"
+    local path = support.path(".weights.h5")
     local other = model()
     for _, v in ipairs(other.weights) do v:assign(v:value() * 1.25) end
     other:save_weights(path)

@@ -107,9 +107,7 @@ end
 describe("model:export", function()
   before_each(function()
     flow.clear_session()
-    folder = os.tmpname()
-    os.remove(folder)
-    flow.io.makedirs(folder)
+    folder = support.folder()
   end)
   after_each(function() flow.io.rmtree(folder) end)
 

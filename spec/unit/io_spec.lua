@@ -8,9 +8,7 @@ local function message_of(f, ...)
 end
 
 local function folder()
-  local name = os.tmpname()
-  os.remove(name)
-  flow.io.makedirs(name)
+  local name = support.folder()
   return name
 end
 

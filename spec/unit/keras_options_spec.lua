@@ -33,7 +33,7 @@ describe("tf.data.experimental", function()
   end)
 
   it("reads tables of comma-separated values", function()
-    local path = os.tmpname()
+    local path = support.path()
     local file = io.open(path, "w")
     file:write "age,name,score,y\n3,ann,0.5,1\n4,bob,1.5,0\n5,cy,2,1\n"
     file:close()
@@ -88,7 +88,7 @@ describe("a layer of a script", function()
     assert.same({ { 4, 4 } }, layer({ age = flow.ones { 1, 3 }, wage = flow.ones { 1, 2 } }, { training = true }):totable())
     local inputs = { age = flow.Input({ 3 }, { name = "age" }), wage = flow.Input({ 2 }, { name = "wage" }) }
     local model = flow.Model { inputs = inputs, outputs = Sum()(inputs) }
-    local path = os.tmpname() .. ".keras"
+    local path = support.path(".keras")
     model:save(path)
     local again = flow.load_model(path, { custom_objects = { NamedSum = Sum } })
     os.remove(path)

@@ -47,7 +47,7 @@ end)
 
 describe("vocabularies", function()
   it("of whole numbers have no other lines", function()
-    local path = os.tmpname()
+    local path = support.path()
     flow.io.write(path, "10\nx\n30\n")
     refuses('line 2 of ' .. path .. ' is not a whole number: "x"', function() layers.IntegerLookup { vocabulary = path } end)
     flow.io.write(path, "10\n1.5\n")

@@ -1,4 +1,5 @@
 -- mixed_precision_spec.lua: layers that compute in 16 bits on weights of 32.
+local support = require "spec.support.init"
 local flow = require "flow"
 local layers, mixed_precision = flow.layers, flow.mixed_precision
 local steps = require "flow.train.steps"
@@ -134,7 +135,7 @@ describe("mixed_precision", function()
 
   it("is saved with the layers", function()
     local model, _, x = train "mixed_bfloat16"
-    local path = os.tmpname() .. ".keras"
+    local path = support.path(".keras")
     model:save(path)
     mixed_precision.set_global_policy("float32")
     local loaded = flow.load_model(path)

@@ -55,7 +55,7 @@ describe("ops on symbolic tensors", function()
       local input = flow.Input { 3, 4 }
       local model = flow.Model { inputs = input, outputs = cases[name](input) }
       local expected = model:predict(x, { verbose = 0 })
-      local path = os.tmpname() .. ".keras"
+      local path = support.path(".keras")
       model:save(path)
       local again = flow.load_model(path)
       local found = again:predict(x, { verbose = 0 })
@@ -97,7 +97,7 @@ describe("ops on symbolic tensors", function()
   end)
 
   it("that no file holds say so", function()
-    local input, path = flow.Input { 3, 4 }, os.tmpname() .. ".keras"
+    local input, path = flow.Input { 3, 4 }, support.path(".keras")
     local v = flow.Variable { 1, 2, 3, 4 }
     for text, output in pairs { ["operand 2 of mul is a variable"] = input * v,
                                 ["operand 2 of flow.isclose on symbolic tensors is a variable"] = flow.isclose(input, v) } do
@@ -117,7 +117,7 @@ describe("ops on symbolic tensors", function()
 
   it("that only gradients are written with are in no file", function()
     local native, input = require "flow.ffi", flow.Input { 4 }
-    local path, other = os.tmpname() .. ".keras", os.tmpname() .. ".keras"
+    local path, other = support.path(".keras"), support.path(".keras")
     flow.Model { inputs = input, outputs = flow.maximum(input, input) }:save(path)
     local archive_out, writer_out = native.out("flow_archive"), native.out("flow_archive_writer")
     local text, bytes = native.array("const char *", 1), native.array("double", 1)

@@ -1,5 +1,6 @@
 -- own_fields_spec.lua: what classes of scripts keep in their fields, and what their methods get by the names of their parameters.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers
 
@@ -52,7 +53,7 @@ describe("layers in the fields of a layer", function()
       for _, block in ipairs(self.blocks) do value = block.main(value) * block.gate[1](value) end
       return value
     end
-    local stack, path = Stack(), os.tmpname()
+    local stack, path = Stack(), support.path()
     stack:compile { optimizer = "sgd", loss = "mse" }
     stack:fit(x, x, { epochs = 2, verbose = 0 })
     assert.equal(12, count(stack.trainable_variables))

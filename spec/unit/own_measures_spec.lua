@@ -252,7 +252,7 @@ describe("losses and metrics written in Lua", function()
   end)
 
   it("are saved by name and loaded as custom_objects", function()
-    local model, path = new_model(), os.tmpname() .. ".keras"
+    local model, path = new_model(), support.path(".keras")
     model:fit(x, y, { verbose = 0 })
     model:save(path)
     local again = flow.load_model(path, { custom_objects = { Off = Off, Power = Power } })

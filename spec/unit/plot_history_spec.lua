@@ -16,7 +16,7 @@ local function history_of(epochs, results)
 end
 
 local function plotted(history, options)
-  local path = os.tmpname() .. ".svg"
+  local path = support.path(".svg")
   history:plot(path, options)
   local file = assert(io.open(path, "rb"))
   local text = file:read("*a")

@@ -11,7 +11,7 @@ local function message_of(f, ...)
 end
 
 local function written(ending, write)
-  local path = os.tmpname() .. ending
+  local path = support.path(ending)
   write(path)
   local file = assert(io.open(path, "rb"))
   local text = file:read("*a")
@@ -117,7 +117,7 @@ describe("model:plot", function()
   end)
 
   it("has as many dots an inch as it is asked to", function()
-    local model, path = flow.Sequential { layers.Input { 4 }, layers.Dense(3) }, os.tmpname() .. ".png"
+    local model, path = flow.Sequential { layers.Input { 4 }, layers.Dense(3) }, support.path(".png")
     finally(function() os.remove(path) end)
     local function shape_with(dpi)
       flow.utils.plot_model(model, path, { dpi = dpi })

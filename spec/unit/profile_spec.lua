@@ -1,4 +1,5 @@
 -- flow.profile: where the time of a function goes, kernel by kernel.
+local support = require "spec.support.init"
 local flow = require "flow"
 
 local function small_model()
@@ -46,7 +47,7 @@ describe("flow.profile", function()
 
   it("writes a time line whose events do not overlap on a thread", function()
     local model, x, y = small_model()
-    local path = os.tmpname()
+    local path = support.path()
     local profile = flow.profile(function(a, b) model:fit(a, b, { batch_size = 8, epochs = 2, verbose = 0 }) end, { trace = path }, x, y)
     local file = assert(io.open(path, "rb"))
     local trace = require("flow.json").decode(file:read("*a"))

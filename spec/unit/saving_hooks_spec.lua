@@ -1,6 +1,7 @@
 -- saving_hooks_spec.lua: what scripts' classes say of how they are saved: variables of their own, files of their own, what they were built
 -- and compiled with; and the weights that belong to a model itself.
 local support = require "spec.support.init"
+local ffi = require "ffi"
 local flow = require "flow"
 
 local layers, keras, message_of = flow.layers, flow.keras, support.message_of
@@ -12,6 +13,8 @@ local function again(model)
   model:save(path)
   return flow.load_model(path)
 end
+
+pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite); int unsetenv(const char *name);")
 
 describe("files of models", function()
   it("hold the weights that a model has itself, beside those of its layers", function()
@@ -68,7 +71,9 @@ describe("files of models", function()
       layers.Dense.init(self, options)
       self.words = words
     end
+    local seen
     function Words:save_assets(folder)
+      seen = folder
       flow.io.makedirs(folder .. "/inner")
       flow.io.write(folder .. "/inner/words.txt", self.words)
     end
@@ -76,7 +81,17 @@ describe("files of models", function()
     register(Words)
     local model = flow.Sequential { Words("a b\0c", { units = 5 }) }
     model(uniform(2, 3))
+    local parent, before = support.folder(), os.getenv "TMPDIR"
+    ffi.C.setenv("TMPDIR", parent, 1)
+    finally(function()
+      if before then ffi.C.setenv("TMPDIR", before, 1) else ffi.C.unsetenv "TMPDIR" end
+    end)
     assert.equal("a b\0c", again(model).layers[1].words)
+    assert.equal(parent, flow.io.dirname(seen))
+    assert.same({}, flow.io.listdir(parent))
+    ffi.C.setenv("TMPDIR", parent .. "/none", 1)
+    assert.matches("no temporary folder can be made in " .. parent .. "/none: TMPDIR names a folder that exists and may be written to",
+      support.message_of(again, model), 1, true)
   end)
 
   it("hold the layers that are fields by numbers", function()

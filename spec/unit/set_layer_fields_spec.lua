@@ -1,5 +1,6 @@
 -- Attributes of layers that scripts set after the layers were made, as Keras' Grad-CAM example does with model.layers[-1].activation.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers
 
@@ -65,7 +66,7 @@ describe("A built-in layer's fields", function()
   end)
 
   it("set its name, in files, too, while its variables keep theirs", function()
-    local path = os.tmpname() .. ".keras"
+    local path = support.path(".keras")
     local model = model_of(layers.Dense(2, { name = "before" }))
     local dense = model:get_layer "before"
     dense.name = "after"

@@ -1,5 +1,5 @@
 -- stateful_spec.lua: stateful = true: states from call to call, resetting them, sizes of batches, traced functions, replicas, C, backups.
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local model_files = require "spec.support.model_files"
 
@@ -127,7 +127,7 @@ describe("a stateful layer", function()
     end)
     says("gives its 2 replicas parts of it", model.fit, model, normal({ 4, 3, 2 }, 1), normal({ 4, 2 }, 2), { verbose = 0 })
     local alone = flow.Sequential { flow.Input({ 3, 2 }, { batch_size = 4 }), layers.LSTM(2, { stateful = true }) }
-    local path = os.tmpname() .. ".keras"
+    local path = support.path(".keras")
     alone:save(path)
     says("has stateful = true, and the sessions of a model have no states of their own", model_files.predict_in_c, path,
       { normal({ 4, 3, 2 }, 1) })
@@ -148,8 +148,7 @@ describe("a stateful layer", function()
     end
     local whole = new_model()
     fit(whole)
-    local folder = os.tmpname()
-    os.remove(folder)
+    local folder = support.path()
     local Stop = flow.callbacks.Callback:extend("Stop")
     function Stop:on_train_batch_end(batch) if self.epoch == 1 and batch == 2 then error("killed") end end
     function Stop:on_epoch_begin(epoch) self.epoch = epoch end

@@ -1,11 +1,12 @@
 -- tensor_file_spec.lua: files of named tensors as Lua objects.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 local tensor_file = require "flow.saving.tensor_file"
 
 describe("tensor_file", function()
   local path
-  before_each(function() path = os.tmpname() end)
+  before_each(function() path = support.path() end)
   after_each(function() os.remove(path) end)
 
   it("writes tensors and variables, and reads them back by name and position", function()

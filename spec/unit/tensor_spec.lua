@@ -288,7 +288,7 @@ end)
 
 describe("npy files", function()
   it("keep dtype, shape and values", function()
-    local path = os.tmpname()
+    local path = support.path()
     for _, dtype in ipairs { "float32", "float64", "int64", "uint8", "bool" } do
       flow.save_npy(path, flow.tensor({ { 1, 0, 1 }, { 0, 1, 1 } }, { dtype = dtype }))
       local a = flow.load_npy(path)

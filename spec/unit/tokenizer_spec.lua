@@ -1,6 +1,6 @@
 -- tokenizer_spec.lua: flow.text.Tokenizer beside what spec/golden/byte_pairs_spec.lua compares: files with mistakes, texts of any bytes,
 -- long words, batches, streams, and data sets.
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local json = require "flow.json"
 local case_numbers = require "spec.support.case_numbers"
@@ -70,7 +70,7 @@ describe("a tokenizer's file", function()
 
   it("is written back as it was read", function()
     local text = file()
-    local path = os.tmpname()
+    local path = support.path()
     flow.io.write(path, text)
     local tok = Tokenizer.from_file(path)
     tok:save(path)

@@ -6,6 +6,8 @@ local host = require "flow.host"
 local native = require "flow.ffi"
 local log = require "flow.log"
 local svg = require "flow.plot.svg"
+local io = require "flow.io"
+local in_temporary_folder = require("flow.signature").internal(io).in_temporary_folder
 
 local C = native.C
 local graphics = {}
@@ -34,21 +36,13 @@ local function sequence(bytes, columns)
   return table.concat(parts) .. "\n"
 end
 
--- The bytes of a PNG file, which is written to a temporary path and removed, also when writing fails.
+-- The bytes of a PNG file.
 local function png(pixels)
-  local os, io = host.os, host.io
-  local path = os.tmpname()
-  local ok, bytes = pcall(function()
-    require("flow.tensor.image").save(path .. ".png", pixels)
-    local file = assert(io.open(path .. ".png", "rb"))
-    local text = file:read "*a"
-    file:close()
-    return text
+  return in_temporary_folder(function(folder)
+    local path = folder .. "/picture.png"
+    require("flow.tensor.image").save(path, pixels)
+    return io.read_file(path)
   end)
-  os.remove(path)
-  os.remove(path .. ".png")
-  if not ok then error(bytes, 0) end
-  return bytes
 end
 
 -- The same for a drawing (svg.lua).

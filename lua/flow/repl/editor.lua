@@ -5,7 +5,11 @@ local native = require "flow.ffi"
 
 local editor = {}
 
-local process = native.process      -- mkdir, free and strdup are libc's, or those of the malloc that the program has
+local process = native.other_library(nil, [[
+  int mkdir(const char *path, unsigned int mode);
+  void free(void *memory);
+  char *strdup(const char *text);
+]])
 local library = native.other_library("edit.so.2", [[
   char *readline(const char *prompt);
   int add_history(const char *line);
@@ -17,9 +21,6 @@ local library = native.other_library("edit.so.2", [[
   char *rl_line_buffer;
   char *rl_completer_word_break_characters;
   int rl_completion_append_character;
-  int mkdir(const char *path, unsigned int mode);
-  void free(void *memory);
-  char *strdup(const char *text);
 ]])
 
 editor.available = library ~= nil

@@ -12,9 +12,11 @@ local tensor_file = require "flow.saving.tensor_file"
 local description = require "flow.saving.description"
 local weights = require "flow.saving.weights"
 local hooks = require "flow.layers.classes.saving_hooks"
+local signature = require "flow.signature"
 local io = require "flow.io"
 
 local C, check, raise = native.C, native.check, errors.raise
+local in_temporary_folder = signature.internal(io).in_temporary_folder
 local keras = {}
 
 local WEIGHTS = "model.weights.h5"
@@ -28,16 +30,6 @@ local writer_out = native.out("flow_archive_writer")
 -- Adds a member with this content.
 local function add_text(archive, name, text)
   check(C.flow_archive_writer_add_text(archive, name, text, #text))
-end
-
--- Calls f with the path of a temporary folder, which is removed afterwards.
-local function in_folder(f)
-  local folder = os.tmpname()
-  os.remove(folder)
-  io.makedirs(folder)
-  local ok, problem = pcall(f, folder)
-  io.rmtree(folder)
-  if not ok then error(problem, 0) end
 end
 
 -- Adds all files of a folder, and of those in it, below `name`.
@@ -55,7 +47,7 @@ local function assets_at(place) return place == "" and "assets" or "assets/" .. 
 -- The files that a script's layer writes itself.
 local function add_own_files(archive, place, layer)
   if not hooks.of(layer, "save_assets") then return end
-  in_folder(function(folder)
+  in_temporary_folder(function(folder)
     layer:save_assets(folder)
     add_folder(archive, assets_at(place), folder)
   end)
@@ -123,7 +115,7 @@ end
 local function read_own_files(archive, place, layer)
   if not hooks.of(layer, "load_assets") then return end
   local prefix = assets_at(place) .. "/"
-  in_folder(function(folder)
+  in_temporary_folder(function(folder)
     for i = 0, C.flow_archive_count(archive) - 1 do
       local name = native.string(C.flow_archive_name(archive, i))
       local rest = name:sub(1, #prefix) == prefix and name:sub(#prefix + 1) or ""
