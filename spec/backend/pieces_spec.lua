@@ -4,11 +4,7 @@ local flow = require "flow"
 local backend = require "spec.support.backend"
 local layers = flow.layers
 local FIRST, LAST = (require "spec.support.case_numbers")(12)
-
-local function draw(state, from, to)
-  state.number = (state.number * 16807) % 2147483647
-  return from + state.number % (to - from + 1)
-end
+local draw = require "spec.support.draw"
 
 -- A net of several kinds of layers, wide enough that its layers are cut.
 local function net(seed)

@@ -5,11 +5,7 @@ local steps = require "flow.train.steps"
 
 local layers = flow.layers
 local first_case, last_case = require "spec.support.case_numbers"(12)
-
-local function draw(state, from, to)
-  state.number = (state.number * 16807) % 2147483647
-  return from + state.number % (to - from + 1)
-end
+local draw = require "spec.support.draw"
 
 -- Around the limits of 48 rows and 2^18 weights.
 local function a_model(state)

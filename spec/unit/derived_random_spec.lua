@@ -1,15 +1,12 @@
 -- derived_spec.lua over random models, recurrent and stateful ones among them, which predict again and again while their weights are
 -- written to in every way that a program has. Each prediction is compared, bit by bit, with that of a new model that is given the same
 -- weights.
+local support = require "spec.support.init"
 local flow = require "flow"
 
 local layers = flow.layers
 local first_case, last_case = require "spec.support.case_numbers"(12)
-
-local function draw(state, from, to)
-  state.number = (state.number * 16807) % 2147483647
-  return from + state.number % (to - from + 1)
-end
+local draw = require "spec.support.draw"
 
 local RECURRENT = { "LSTM", "GRU", "SimpleRNN" }
 
@@ -63,7 +60,7 @@ local WAYS = {
     model:set_weights(list)
   end,
   function(model)
-    local name = os.tmpname() .. ".weights.h5"
+    local name = support.path(".weights.h5")
     model:save_weights(name)
     for _, v in ipairs(model.weights) do v:assign(v:value() * 0) end
     model:load_weights(name)

@@ -3,11 +3,7 @@ local flow = require "flow"
 
 local layers = flow.layers
 local first_case, last_case = require "spec.support.case_numbers"(40)
-
-local function draw(state, from, to)
-  state.number = (state.number * 16807) % 2147483647
-  return from + state.number % (to - from + 1)
-end
+local draw = require "spec.support.draw"
 
 -- One to three outputs: of a layer, the input itself, whole numbers, and one with two axes.
 local function a_model(state)
