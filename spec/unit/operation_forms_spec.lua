@@ -98,6 +98,17 @@ describe("functions of flow on symbolic tensors", function()
     assert.truthy(message:find("flow.argsort in a file has an argument of the kind __other__", 1, true), message)
   end)
 
+  it("of a file are checked before they are called", function()
+    local text = flow.Model { inputs = input, outputs = flow.expand_dims(input, 2) }:to_json()
+    for axis, said in pairs { ['["a"]'] = 'axis is the string "a", expected a whole number', ["[[1]]"] = "axis is a table",
+                              ["[true,1]"] = "axis is true", ["null"] = "ExpandDims in a file has no axis" } do
+      local changed, count = text:gsub('"axis":1', '"axis":' .. axis)
+      assert.equal(1, count)
+      local message = support.message_of(function() flow.models.model_from_json(changed) end)
+      assert.truthy(message:find(said, 1, true), message)
+    end
+  end)
+
   it("that give several results are read with all of them", function()
     local rows = flow.random.normal({ 3, 8 }, { seed = 1 })
     for name, f in pairs {
