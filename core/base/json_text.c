@@ -44,11 +44,11 @@ static void number_text(const flow_json *json, char text[40])
 
 /* A text while it is read. `into` is the innermost container that is open; a value without a container is the root. */
 typedef struct reader {
-  const char *at, *end;
+  const char *begin, *at, *end;
   char       *key;                       /* of the next value in an object; in its own memory */
   flow_json  *root, *into;
   int         depth;
-  flow_status status;                    /* of memory */
+  flow_status status;                    /* of memory, and of depth */
 } reader;
 
 /* Passes the value on, and remembers why there is none: a wrong text and missing memory are told apart by r->status. */
@@ -226,7 +226,11 @@ static int place(reader *r, flow_json *value)
   flow_free(r->key);
   r->key = NULL;
   if (value->kind != FLOW_JSON_OBJECT && value->kind != FLOW_JSON_LIST) return 1;
-  if (++r->depth > FLOW_JSON_DEPTH) return 0;
+  if (++r->depth > FLOW_JSON_DEPTH) {
+    r->status = flow_fail(FLOW_UNSUPPORTED, "JSON whose lists and objects are nested more than %d deep is not read: it is at byte %.0f",
+                          FLOW_JSON_DEPTH, (double)(r->at - r->begin));
+    return 0;
+  }
   value->parent = r->into;
   r->into = value;
   return 1;
@@ -257,7 +261,7 @@ static int advance(reader *r, const flow_json *placed)
 flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_json **out)
 {
   FLOW_DEFAULT_FLOATS;
-  reader r = { .at = text, .end = text + bytes };
+  reader r = { .begin = text, .at = text, .end = text + bytes };
   int more = 1;
   *out = NULL;
   skip_word(&r, "\xef\xbb\xbf");          /* a byte order mark */

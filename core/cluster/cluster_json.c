@@ -49,7 +49,7 @@ static flow_status parse_object(const char *source, const char *text, size_t byt
   flow_json *root;
   flow_status status = flow_json_read(text, bytes, &at, &root);
   if (status == FLOW_CORRUPT_DATA) return fail_syntax(source, text, bytes, at);
-  FLOW_TRY(status);
+  if (status != FLOW_OK) return flow_fail_prefix(status, "%s: ", source);
   while (at < bytes && text[at] && strchr(space, text[at])) at++;
   if (at < bytes) status = fail_syntax(source, text, bytes, at);
   else if (!flow_json_is(root, FLOW_JSON_OBJECT)) {

@@ -211,7 +211,7 @@ static flow_status parse_header(flow_tensor_file *file, const char *text, uint64
   if (status == FLOW_CORRUPT_DATA)
     return flow_fail(status, "%s is not a complete safetensors file: its header is not JSON from byte %.0f on", file->path,
                      (double)(LENGTH_BYTES + end));
-  FLOW_TRY(status);
+  if (status != FLOW_OK) return flow_fail_prefix(status, "%s: the header: ", file->path);
   uint64_t contents = file->offset + LENGTH_BYTES + bytes;
   if (strspn(text + end, " ") != bytes - end) status = fail_header(file, "the header", "continues after its end");
   if (status == FLOW_OK) status = read_document(file, document, contents);

@@ -257,7 +257,7 @@ static flow_status read_texts(flow_model *model, const char *path)
   flow_status status = flow_archive_text(archive, "config.json", &text, &bytes);
   if (status == FLOW_OK) {
     status = flow_json_read(text, (size_t)bytes, &end, &model->description);
-    if (status == FLOW_CORRUPT_DATA) flow_fail_prefix(status, "%s: config.json: ", path);
+    if (status != FLOW_OK) flow_fail_prefix(status, "%s: config.json: ", path);
     else if (status == FLOW_OK && !flow_json_is(model->description, FLOW_JSON_OBJECT))
       status = flow_fail(FLOW_CORRUPT_DATA, "%s: config.json is not a JSON object", path);
     if (status == FLOW_OK && (status = flow_quantized_description(model->description)) != FLOW_OK) flow_fail_prefix(status, "%s: ", path);
