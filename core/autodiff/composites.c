@@ -180,7 +180,7 @@ typedef struct recorded {
   flow_attributes chain;
 } recorded;
 
-/* The value that a tensor stands for; one that is no step's is a number. */
+/* The number of the value that a tensor stands for: the result of a step, else an input, which is noted when it first comes. */
 static uint8_t recorded_value(recorded *r, flow_tensor *t)
 {
   for (int s = 0; s < r->chain.fused.count; s++)

@@ -177,7 +177,8 @@ static const float *input_rows(const layout *l, const void *x, int64_t first, in
   return copy;
 }
 
-/* dw += for gradient rows first .. last - 1, or with anew = for them. g: their first pixel in the canvas; x: the input under the first. */
+/* Adds what the gradient rows first .. last - 1 give to dw; anew: dw is set to it. g: their first pixel in the canvas; x: the input under
+ * that one. */
 static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g,
                                 float *dw, int anew)
 {
