@@ -6,6 +6,7 @@
  * not depend on how lines come. */
 #include "image/resize_parts.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include "base/float_state.h"
@@ -35,9 +36,10 @@ void flow_resizer_free(flow_resizer *resizer)
 
 /* ---- fitting ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Towards zero, but not to zero. */
+/* Towards zero, but not to zero; a line of pixels that is to fill a high picture gives sizes that no int holds. */
 static int at_least_one(float size)
 {
+  if (size >= 0x1p31f) return INT_MAX;
   return size < 1.0f ? 1 : (int)size;
 }
 

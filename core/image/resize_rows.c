@@ -175,11 +175,10 @@ flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_resize_taps *taps
 }
 
 #if FLOW_HAVE_X86
-/* Sixteen results at a time: the pixels that they need are within two vectors from `base` on; each step picks one for each result and
- * adds it with its weight. */
+/* One output row from an input row, sixteen results at a time: the pixels that they need are within two vectors from `base` on, and each
+ * step picks one for each result by a permutation and adds it with its weight. Products are added in the order of the taps, as in the
+ * plain loop, so that bits are the same. The row is readable for 2 LANES elements from each base. */
 __attribute__((target("avx512f")))
-/* One output row from an input row by permutations of two neighbouring vectors, which reach 2 LANES elements: products are added in the
- * order of the taps, as in the plain loop, so that bits are the same. The row is readable for 2 LANES elements from each base. */
 static void mix_shuffled(const flow_shuffles *s, int count, const float *row, int total, float *to)
 {
   for (int vector = 0; vector < s->vectors; vector++) {

@@ -2,6 +2,7 @@
  * TensorFlow's kernels (tensorflow/core/kernels/image). */
 #include "image/resize_parts.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include "base/memory.h"
@@ -144,7 +145,7 @@ static int count_taps(int method, float scale)
     case BILINEAR: return 2;
     case NEAREST: return 1;
     case BICUBIC: return 4;
-    case AREA: return (int)ceilf(scale) + 2;
+    case AREA: return scale < 0x1p30f ? (int)ceilf(scale) + 2 : INT_MAX;
     default: return 2 * (int)ceilf(radius_of(method)) + 1;
   }
 }

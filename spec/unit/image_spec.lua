@@ -92,6 +92,10 @@ describe("flow.image", function()
     assert.equal("float32", resized.dtype)
     assert.is_true(largest_difference(resized, flow.tensor(expected)) < 1e-4)
     assert.same({ 4, 3, 5, 3 }, flow.image.resize(flow.zeros { 4, 7, 8, 3 }, { 3, 5 }).shape)
+    -- A line to a column: the height that the width asks for is larger than any int.
+    local line = flow.ones { 1, 3000000, 1 }
+    assert.equal(1000, flow.image.resize(line, { 1000, 1 }, { crop_to_aspect_ratio = true }):sum():item())
+    assert.equal(1, flow.image.resize(line, { 1000, 1 }, { pad_to_aspect_ratio = true }):sum():item())
     local path = folder .. "/size.png"
     flow.image.save(path, drawing(9, 14, 3))
     assert.same({ 6, 4, 3 }, flow.image.load(path, { size = { 6, 4 }, interpolation = "Area", crop_to_aspect_ratio = true }).shape)
