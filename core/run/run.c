@@ -401,7 +401,7 @@ flow_status flow_instance_predict_rows(flow_context *context, flow_instance *ins
   if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
   if (instance->set->exchange)
-    return flow_fail(FLOW_UNSUPPORTED, "no worker has all outputs, since each worker of a cluster runs other rows: predict outside of the strategy's scope");
+    return flow_fail(FLOW_UNSUPPORTED, "no worker has all outputs, since each runs other rows: predict outside of the strategy's scope");
   int64_t begin = (int64_t)first, end = begin + (int64_t)rows;
   FLOW_TRY(check_larger_outputs(instance, outputs, end));
   flow_status status = FLOW_OK;

@@ -1,5 +1,5 @@
--- errors/hints.lua: what the flowlua program adds to a message of Lua itself that follows from a habit of another language: a global of Python's
--- scripts, or a field that is called as a method.
+-- errors/hints.lua: what the flowlua program adds to a message of Lua itself that follows from a habit of another language: a global of
+-- Python's scripts, or a field that is called as a method.
 
 local ARRAYS = "arrays are tensors: flow.tensor, flow.zeros, flow.load_npy"
 
