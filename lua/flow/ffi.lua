@@ -460,7 +460,8 @@ local function after(leave, ...)
 end
 
 -- enter(), then f(...), whose results are returned, then leave(). Ctrl-C in the luajit program is an error between any two instructions:
--- of what enter() changes nothing stays, wherever it comes. leave() sets everything to what it was, however often it is called.
+-- of what enter() changes nothing stays, wherever it comes. leave() sets everything to what it was, however often it is called. No tail
+-- call: until all is left `enter` is on the stack, which scopes/lost.lua looks for.
 local function between(enter, leave, f, ...)
   local function body(...)
     enter()
@@ -471,19 +472,17 @@ local function between(enter, leave, f, ...)
     leave()
     error((...), 0)
   end
-  return finish(pcall(body, ...))
+  return select(1, finish(pcall(body, ...)))
 end
 
 -- The same for what belongs to the running coroutine (scopes.lua).
 function native.between(enter, leave, f, ...)
   local own, before = scopes.own(), nil
-  return between(function()
-    before = scopes.enter(own)
+  local function open()
+    before = scopes.enter(own, open)
     enter()
-  end, function()
-    leave()
-    scopes.leave(own, before or own.depth)
-  end, f, ...)
+  end
+  return between(open, function() leave() scopes.leave(own, before or own.depth) end, f, ...)
 end
 
 -- As native.between, of a trace that begin() begins; f ends it, or it is thrown away.

@@ -3,7 +3,7 @@
 -- open. A coroutine that is created within a scope does not belong to it.
 --
 --   local own = scopes.own()              the running coroutine's table, in which each module keeps its own stack
---   local before = scopes.enter(own)      it opens something; scopes.leave(own, before) when that is closed
+--   local before = scopes.enter(own, f)   it opens something; scopes.leave(own, before) when that is closed
 --
 -- The library has one stack for each (flow_scopes), and is told which one counts: by the functions of native.C that take the context.
 -- They look for the running coroutine only while some coroutine has something open.
@@ -45,6 +45,7 @@ function scopes.install(state, library, declaration_of, declare, context, new_ha
   function scopes.own()
     local key = running() or MAIN
     local own = of[key]
+    if own and own.depth > 0 and key ~= MAIN then own = require "flow.scopes.lost"(state, key, library, context) end
     if not own then
       own = { depth = 0 }
       of[key] = own
@@ -79,9 +80,9 @@ function scopes.install(state, library, declaration_of, declare, context, new_ha
   end
 
   -- Ctrl-C may raise between any two instructions: the count may then be too high, which only costs time, but never too low.
-  function scopes.enter(own)
+  function scopes.enter(own, opened)
     local before = own.depth
-    if before == 0 then state.open = state.open + 1 end
+    if before == 0 then state.open, own.opened = state.open + 1, opened end
     own.depth = before + 1
     return before
   end

@@ -195,6 +195,38 @@ describe("coroutines", function()
     assert_closed()
   end)
 
+  it("that nginx ends anywhere and uses again leave nothing to the next request", function()
+    local ffi = require "ffi"
+    pcall(ffi.cdef, [[
+      void lua_resetthread(struct lua_State *, struct lua_State *);
+      int luaL_loadstring(struct lua_State *, const char *);]])
+    if not pcall(function() return ffi.C.lua_resetthread end) then pending "this LuaJIT cannot reset a coroutine" return end
+    local function state_of(co) return ffi.cast("struct lua_State *", tonumber(tostring(co):match "0x(%x+)", 16)) end
+    local variable, strategy = flow.Variable(2), strategies[1]
+    local function request()
+      assert.not_equal(strategy, flow.distribute.get_strategy())
+      local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+      model:compile { optimizer = "sgd", loss = "mse" }
+      model:fit(flow.ones { 4, 2 }, flow.ones { 4, 1 }, { verbose = 0 })
+      local tape = flow.GradientTape()
+      local y = tape:record(function() return variable * variable end)
+      assert.equal(4, tape:gradient(y, variable):item())
+      strategy.scope(function() flow.GradientTape():record(function() coroutine.yield(variable * 2) end) end)
+    end
+    package.loaded["spec.request"] = request
+    local function serve(recycled, other)
+      for _ = 1, 20 do
+        assert(coroutine.resume(recycled))
+        ffi.C.lua_resetthread(state_of(other), state_of(recycled))
+        assert.equal(0, ffi.C.luaL_loadstring(state_of(recycled), "return package.loaded['spec.request']()"))
+      end
+    end
+    serve(coroutine.create(request), coroutine.create(request))
+    package.loaded["spec.request"] = nil
+    collectgarbage()
+    assert_closed()
+  end)
+
   it("make models in the strategy of their own scope alone", function()
     local function make(strategy)
       return coroutine.wrap(function()
