@@ -161,6 +161,7 @@ int main(int argc, char **argv)
 {
   open_standard_descriptors();
   signal(SIGXFSZ, SIG_IGN); /* a file that may not become larger is an error of what writes it, as a full disk is */
+  signal(SIGCHLD, SIG_DFL); /* a caller's that ignores it would leave no status of what is started, and no end to wait for */
   if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);
   if (argc == 2 && strcmp(argv[1], "--remote") == 0) return remote_run();
   lua_State *L = luaL_newstate();

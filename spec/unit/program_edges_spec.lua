@@ -39,6 +39,23 @@ describe("flowlua", function()
     assert.truthy(output:find("a.png: class 11 0, class 0 %-?nan\n"), output)
   end)
 
+  it("knows how what it starts has ended where its caller ignores SIGCHLD", function()
+    local ignoring = support.file("ignoring.lua", [[
+      local ffi = require "ffi"
+      ffi.cdef "void *signal(int, void *); int execvp(const char *, char *const *);"
+      ffi.C.signal(17, ffi.cast("void *", 1))
+      local list = ffi.new("char *[?]", #arg + 1)
+      for i = 1, #arg do list[i - 1] = ffi.cast("char *", arg[i]) end
+      ffi.C.execvp(arg[1], list)]])
+    local under = ("FLOWLUA_PATH=%slua timeout -k 5 60 %s %s %s"):format(support.root, os.getenv "FLOW_LUA" or "luajit", ignoring,
+      support.program)
+    local output, code = support.run(([[%s -e 'print(os.execute "exit 3")']]):format(under))
+    assert.equal(0, code, output)
+    assert.equal("768\n", output)
+    output, code = support.run(("%s --rank sh -c 'exit 3'"):format(under))
+    assert.equal(3, code, output)
+  end)
+
   it("writes nothing of what it prints into files, whichever standard descriptors are closed", function()
     local script = support.file("closed.lua", [[
       local flow = require "flow"
