@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "modules.h"
@@ -55,25 +54,6 @@ static int random_text(lua_State *L)
     text[2 * i + 1] = digits[bytes[i] & 15];
   }
   lua_pushlstring(L, text, (size_t)count * 2);
-  return 1;
-}
-
-/* Like mkdir -p: those above are made where they are not there; only the last one's failure is told. */
-static int make_folder(lua_State *L)
-{
-  char path[4096];
-  const char *name = luaL_checkstring(L, 1);
-  struct stat about;
-  if (strlen(name) >= sizeof path) return fail(L, name, strerror(ENAMETOOLONG));
-  strcpy(path, name);
-  for (char *slash = path[0] ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {
-    *slash = '\0';
-    mkdir(path, 0777);
-    *slash = '/';
-  }
-  int there = mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode));
-  if (!there) return fail(L, name, strerror(errno));
-  lua_pushboolean(L, 1);
   return 1;
 }
 
@@ -331,9 +311,8 @@ static int current_folder(lua_State *L)
 void launch_add_functions(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-    { "listen", listen_on }, { "random", random_text }, { "make_folder", make_folder },
-    { "program", program }, { "variables", list_variables }, { "folder", current_folder },
-    { "share_modules", share_modules }, { "supervise", run_supervised }, { NULL, NULL },
+    { "listen", listen_on }, { "random", random_text }, { "program", program }, { "variables", list_variables },
+    { "folder", current_folder }, { "share_modules", share_modules }, { "supervise", run_supervised }, { NULL, NULL },
   };
   for (const luaL_Reg *entry = functions; entry->name; entry++) {
     lua_pushcfunction(L, entry->func);

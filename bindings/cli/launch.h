@@ -7,7 +7,6 @@
 /* Adds to the table on top of the stack:
  *   listen(port)          a listening socket on 127.0.0.1: descriptor, port; nil and a sentence. Port 0: the kernel's choice.
  *   random(bytes)         this many random bytes in hexadecimal
- *   make_folder(path)     with the folders it is in: true; nil and a sentence
  *   program()             the path of this program
  *   variables(prefixes...) names of this process's variables that begin with one of these, as a list
  *   share_modules(text)   modules.h: a descriptor; nil and a sentence

@@ -31,13 +31,14 @@ int flow_path_kind(const char *path)
 
 /* ---- folders --------------------------------------------------------------------------------------------------------- */
 
-/* As mkdir, except that a folder which exists is success, since a second process may make it at the same moment: 1, or 0 with errno. */
+/* As mkdir, except that a folder which exists is success, since a second process may make it at the same moment: 1, or 0 with errno. What
+ * exists and is no folder is ENOTDIR: "File exists" would not tell what is wrong. */
 static int make_folder(const char *path)
 {
   if (mkdir(path, 0777) == 0) return 1;
   int error = errno;
   if (error == EEXIST && flow_path_kind(path) == FLOW_PATH_FOLDER) return 1;
-  errno = error;
+  errno = error == EEXIST ? ENOTDIR : error;
   return 0;
 }
 

@@ -156,7 +156,7 @@ describe("flowlua launch", function()
       ["--engine gloo x.lua"] = '--engine is ring or mpi, got "gloo"',
       ["--kill-after -1 x.lua"] = "--kill-after is a number of seconds, got -1",
       ["--start-port 65535 x.lua"] = "--start-port 65535: 2 tasks need the ports up to 65536",
-      ["--log-dir /dev/null/x x.lua"] = "--log-dir: /dev/null/x: Not a directory",
+      ["--log-dir /dev/null/x x.lua"] = "--log-dir: cannot make the folder /dev/null: Not a directory",
       ["--engine mpi --chief x.lua"] = "has workers only",
       ["--hosts , x.lua"] = '--hosts is a list such as a,b, got ","',
       ["--hosts a:0 x.lua"] = '--hosts is a list such as a,b:2 with 1 to 1000 workers for each, got "a:0"',

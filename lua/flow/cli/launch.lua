@@ -144,9 +144,9 @@ local function check_script(options, command)
 end
 
 -- The path of a task's file of --log-dir, whose folder is made; nil without that option.
-local function log_of(host, options, job, index)
+local function log_of(options, job, index)
   if options.log_dir == "" then return nil end
-  local ok, message = host.make_folder(options.log_dir)
+  local ok, message = pcall(flow.io.makedirs, options.log_dir)
   if not ok then refuse("--log-dir: %s", message) end
   return ("%s/%s-%d.log"):format(options.log_dir, job, index)
 end
@@ -233,7 +233,7 @@ local function run_here(host, options, command)
     list[position] = {
       name = ("%s:%d"):format(task.job, task.index), arguments = command, listens = task.listens, decides = decides(task),
       modules = modules or nil,
-      log = log_of(host, options, task.job, task.index), environment = environment,
+      log = log_of(options, task.job, task.index), environment = environment,
     }
   end
   check_script(options, command)
@@ -254,7 +254,7 @@ local function run_on_hosts(host, options, command)
     local environment = environment_of(options, task, cluster, secret)
     environment.FLOW_THREADS = options.threads > 0 and tostring(options.threads) or nil
     list[position] = {
-      name = ("%s:%d"):format(task.job, task.index), decides = decides(task), log = log_of(host, options, task.job, task.index),
+      name = ("%s:%d"):format(task.job, task.index), decides = decides(task), log = log_of(options, task.job, task.index),
       arguments = launch_hosts.command(options, task.host, command[1], refuse), host = task.host,
       input = launch_hosts.order(host, { folder = folder, environment = environment, share = task.share, command = command }, refuse),
       environment = {},
@@ -311,7 +311,7 @@ local function run_by_mpi(host, options, command)
   for _, text in ipairs(command) do arguments[#arguments + 1] = text end
   local ranks = {}
   for index = 0, workers - 1 do
-    ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
+    ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(options, "worker", index) }
   end
   check_script(options, command)
   return supervise(host, options, {
