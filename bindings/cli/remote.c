@@ -91,8 +91,8 @@ static int read_bytes(char *to, size_t count)
   return 1;
 }
 
-/* The texts of an order, with a zero after them, or NULL after a sentence. */
-/* Byte by byte to the end of the first line: nothing beyond the order may be read, since signals follow it on the same stream. */
+/* The texts of an order, with a zero after them, for free(), or NULL after a sentence. Byte by byte to the end of the first line: nothing
+ * beyond the order may be read, since signals follow it on the same stream. */
 static char *read_order(size_t *bytes)
 {
   char line[128], version[64] = "";

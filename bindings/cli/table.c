@@ -44,8 +44,8 @@ static void measure(const output *self, int *columns, int *rows)
 
 /* ---- cells --------------------------------------------------------------------------------------------------------------------------- */
 
-/* What is shown of a text in this many columns; returns how many it took. Draws nothing without `self`. */
-/* Escape sequences and control characters of a task are left out, so that its last line cannot move the cursor; a tab is one space. */
+/* What is shown of a text in this many columns; returns how many it took. Draws nothing without `self`. Escape sequences and control
+ * characters of a task are left out, so that its last line cannot move the cursor; a tab is one space. */
 static int put_visible(output *self, const char *text, size_t count, int columns)
 {
   int used = 0;

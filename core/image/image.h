@@ -32,8 +32,8 @@ flow_status flow_picture_read(const char *path, int channels, flow_picture *pict
 
 /* Where a picture goes whose reader wants its rows as they are decoded. begin: the dimensions, once, before everything else. Then
  * either room, for each line from the top: where it goes (the lines before it are complete; the last one when the reading has
- * succeeded); or all: every line is here, until it returns. After a failure nothing is called any more. */
-/* The functions get `target`, which is the receiver's own. */
+ * succeeded); or all: every line is here, until it returns. After a failure nothing is called any more. The functions get `target`,
+ * which is the receiver's own. */
 typedef struct flow_picture_rows {
   flow_status (*begin)(void *target, int height, int width, int channels);
   flow_status (*room)(void *target, unsigned char **line);

@@ -10,9 +10,8 @@
 
 #include "base/status.h"
 
-/* All zero is not held. A forked child does not hold what its parent holds. */
-/* `path` is a copy, NULL: not held. `process` took it, which tells a forked child apart. `descriptor` is
- * open while the lock is held. */
+/* All zero is not held. A forked child does not hold what its parent holds. `path` is a copy, NULL: not held. `process` took it, which
+ * tells a forked child apart. `descriptor` is open while the lock is held. */
 typedef struct flow_file_lock { char *path; int descriptor; long process; } flow_file_lock;
 
 /* Tries to take the lock `path`, which must not be the file itself. *taken is 0 if somebody else holds it: `holder` then

@@ -31,8 +31,8 @@ static flow_arguments *given(void)
   return arguments;
 }
 
-/* Completes and releases `arguments`; the call must fail with this status and text. */
-/* text is the whole message, or, with "..." at its end, how the message begins. */
+/* Completes and releases `arguments`; the call must fail with this status. text is the whole message, or, with "..." at its end, how the
+ * message begins. */
 static void assert_refused(flow_arguments *arguments, flow_status status, const char *text)
 {
   flow_arguments *complete = NULL;

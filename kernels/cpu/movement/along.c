@@ -222,8 +222,8 @@ static void long_keys_of_line(const line *l, sorted *elements)
 }
 
 /* The first words of a line so far, and those that may be among them: as many as are kept, or MOST_WAITING, wait before all are put in
- * order, so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says. */
-/* count: how many are kept; room: how many words wait at most before they are put in order; have: how many wait. A word that was offered
+ * order, so that a line in any order takes a time that is its length's. `words` has room as argsort_scratch says.
+ * count: how many are kept; room: how many words wait at most before they are put in order; have: how many wait. A word that was offered
  * and does not wait has `count` words before it. */
 typedef struct selection {
   uint64_t *words, last;
