@@ -311,7 +311,7 @@ static int current_folder(lua_State *L)
 void launch_add_functions(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-    { "listen", listen_on }, { "random", random_text }, { "program", program }, { "variables", list_variables },
+    { "listen", listen_on },      { "random", random_text },          { "program", program },          { "variables", list_variables },
     { "folder", current_folder }, { "share_modules", share_modules }, { "supervise", run_supervised }, { NULL, NULL },
   };
   for (const luaL_Reg *entry = functions; entry->name; entry++) {

@@ -9,6 +9,7 @@
 #include "autodiff/expression.h"
 #include "graph/loop.h"
 #include "graph/tape.h"
+#include "ops/rules/recurrent.h"
 
 enum { MOST_ROWS = 4, MOST_STATES = 2, MOST_RESULTS = 2, MOST_INPUTS = 6, MOST_OUTPUTS = 3 };
 
@@ -26,30 +27,10 @@ struct formula {
 
 /* ---- parts of formulas ------------------------------------------------------------------------------------------------------------ */
 
-/* x[begin .. end) along one axis. */
-static flow_tensor *take(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end)
-{
-  if (e->status != FLOW_OK) return NULL;
-  flow_attributes attributes = { .slice = { .rank = x->rank } };
-  for (int i = 0; i < x->rank; i++) {
-    attributes.slice.begin[i] = i == axis ? begin : 0;
-    attributes.slice.end[i] = i == axis ? end : FLOW_SLICE_ALL;
-    attributes.slice.step[i] = 1;
-  }
-  return flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes);
-}
-
 /* The parts first to last of x {n, parts * units}. */
 static flow_tensor *gates(flow_expression *e, const formula *f, flow_tensor *x, int first, int last)
 {
-  return take(e, x, 1, first * f->units, (last + 1) * f->units);
-}
-
-static flow_tensor *join(flow_expression *e, flow_tensor **tensors, int count, int axis)
-{
-  flow_tensor *joined;
-  flow_express_all(e, FLOW_OP_concat, tensors, count, &(flow_attributes){ .axis = { axis } }, &joined);
-  return joined;
+  return flow_express_range(e, x, 1, first * f->units, (last + 1) * f->units);
 }
 
 static flow_tensor *product(flow_expression *e, flow_tensor *a, flow_tensor *w, int transpose)
@@ -97,7 +78,7 @@ static void lstm_step(flow_expression *e, const formula *f, flow_tensor **states
   after[0] = masked(e, f, rows, e_mul(e, v[3], e_tanh(e, v[4])), states[0]);
   after[1] = v[4];
   after[2] = after[0];
-  after[3] = join(e, v, 5, 1);
+  after[3] = flow_express_joined(e, v, 5, 1);
 }
 
 /* rows: g, the history, the c before each step. */
@@ -110,7 +91,7 @@ static void lstm_back(flow_expression *e, const formula *f, flow_tensor **states
   d[1] = e_mul(e, e_mul(e, through, rows[2]), sigmoid_slope(e, v[1]));
   d[2] = e_mul(e, e_mul(e, through, v[0]), tanh_slope(e, v[2]));
   d[3] = e_mul(e, e_mul(e, above, c), sigmoid_slope(e, v[3]));
-  after[2] = masked(e, f, rows, join(e, d, 4, 1), NULL);
+  after[2] = masked(e, f, rows, flow_express_joined(e, d, 4, 1), NULL);
   after[0] = masked(e, f, rows, product(e, after[2], f->w, 1), above);
   after[1] = masked(e, f, rows, e_mul(e, through, v[1]), states[1]);
 }
@@ -132,7 +113,7 @@ static void gru_step(flow_expression *e, const formula *f, flow_tensor **states,
   v[2] = e_tanh(e, e_add(e, gates(e, f, rows[0], 2, 2), inner));
   after[0] = masked(e, f, rows, e_add(e, e_mul(e, v[0], h), e_mul(e, rest(e, v[0]), v[2])), h);
   after[1] = after[0];
-  after[2] = join(e, v, 4, 1);
+  after[2] = flow_express_joined(e, v, 4, 1);
 }
 
 /* rows: g, the history, the h before each step. */
@@ -144,14 +125,14 @@ static void gru_back(flow_expression *e, const formula *f, flow_tensor **states,
   d[2] = e_mul(e, e_mul(e, dh, rest(e, v[0])), tanh_slope(e, v[2]));
   if (f->attributes->recurrent.reset_after) {
     d[1] = e_mul(e, e_mul(e, d[2], v[3]), sigmoid_slope(e, v[1]));
-    after[1] = masked(e, f, rows, join(e, d, 3, 1), NULL);
+    after[1] = masked(e, f, rows, flow_express_joined(e, d, 3, 1), NULL);
     d[2] = e_mul(e, d[2], v[1]);
-    after[2] = masked(e, f, rows, join(e, d, 3, 1), NULL);
+    after[2] = masked(e, f, rows, flow_express_joined(e, d, 3, 1), NULL);
     next = e_add(e, e_mul(e, dh, v[0]), product(e, after[2], f->w, 1));
   } else {
     flow_tensor *reset = product(e, d[2], gates(e, f, f->w, 2, 2), 1);
     d[1] = e_mul(e, e_mul(e, reset, h), sigmoid_slope(e, v[1]));
-    after[1] = masked(e, f, rows, join(e, d, 3, 1), NULL);
+    after[1] = masked(e, f, rows, flow_express_joined(e, d, 3, 1), NULL);
     next = e_add(e, e_mul(e, dh, v[0]), e_mul(e, reset, v[1]));
     next = e_add(e, next, product(e, gates(e, f, after[1], 0, 1), gates(e, f, f->w, 0, 1), 1));
     after[2] = after[1];
@@ -176,7 +157,7 @@ static flow_status run_step(flow_context *context, const formula *f, flow_tensor
   for (int i = 0; i <= f->rows; i++) {
     if (!rows[i] || row < 0) of_step[i] = rows[i];
     else if (e.status == FLOW_OK) {
-      flow_tensor *x = take(&e, rows[i], 1, row, row + 1);
+      flow_tensor *x = flow_express_range(&e, rows[i], 1, row, row + 1);
       flow_attributes shape = { .shape = { .rank = rows[i]->rank - 1, .dims = { rows[i]->shape[0], rows[i]->shape[2] } } };
       of_step[i] = flow_express(&e, FLOW_OP_reshape, x, NULL, NULL, &shape);
     }
@@ -213,7 +194,7 @@ static flow_status run_eager(flow_context *context, const formula *f, flow_tenso
   flow_status status = run_each(context, f, states, rows, steps, reverse, made);
   for (int i = 0; i < f->results && status == FLOW_OK; i++) {
     flow_expression e = flow_expression_of(context);
-    flow_tensor *joined = join(&e, made + i * steps, (int)steps, 1);
+    flow_tensor *joined = flow_express_joined(&e, made + i * steps, (int)steps, 1);
     status = flow_expression_take(&e, joined, &results[i]);
   }
   release_all(made, steps * f->results);
@@ -268,17 +249,6 @@ static flow_status run_steps(flow_context *context, const formula *f, flow_tenso
 
 /* ---- the ops as formulas ---------------------------------------------------------------------------------------------------------- */
 
-/* {n, t, u}: of states {n, t, u} after each step, and the first {n, u}, those before each step. */
-static flow_tensor *before(flow_expression *e, const formula *f, flow_tensor *after, flow_tensor *first)
-{
-  if (e->status != FLOW_OK) return NULL;
-  int64_t steps = after->shape[1];
-  flow_tensor *row = flow_express_insert_axis(e, first, 1);
-  if (steps == 1) return row;
-  if (f->attributes->recurrent.reverse) return join(e, (flow_tensor *[]){ take(e, after, 1, 1, FLOW_SLICE_ALL), row }, 2, 1);
-  return join(e, (flow_tensor *[]){ row, take(e, after, 1, 0, steps - 1) }, 2, 1);
-}
-
 /* How an op is written out. Numbers are those of its inputs; ZERO: a state that begins with zeros. Its last row is what was before each
  * step of input `after`, of which it is the part number `part`, if `after` is not NONE. outputs: STATE(i), the last one, or RESULT(i). */
 enum { NONE = -1, ZERO = -2 };
@@ -330,8 +300,8 @@ static flow_status write_out(flow_gradient_step *step, flow_tensor **inputs, flo
   int stays = op->after == NONE ? op->rows : op->rows - 1, reverse = op->back != (step->attributes->recurrent.reverse != 0);
   for (int i = 0; i < stays; i++) rows[i] = inputs[op->row[i]];
   if (op->after != NONE) {
-    flow_tensor *after = take(&e, inputs[op->after], 2, op->part * f.units, (op->part + 1) * f.units);
-    rows[stays] = before(&e, &f, after, inputs[op->first]);
+    flow_tensor *after = flow_express_range(&e, inputs[op->after], 2, op->part * f.units, (op->part + 1) * f.units);
+    rows[stays] = flow_express_states_before(&e, after, inputs[op->first], f.attributes->recurrent.reverse);
   }
   if (step->input_count > op->mask) rows[op->rows] = inputs[op->mask];
   for (int i = 0; i < op->states; i++) made[i] = op->state[i] == ZERO ? zeros(&e, &f, rows[0]) : inputs[op->state[i]];

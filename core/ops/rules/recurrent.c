@@ -5,6 +5,7 @@
  * makes the gradient of the recurrent kernel, which is faster than one product a step. */
 #include "ops/expression.h"
 #include "ops/rules.h"
+#include "ops/rules/recurrent.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -208,8 +209,7 @@ static flow_tensor *history_of(flow_expression *e, const flow_gradient_step *ste
   return outputs[output];
 }
 
-/* x[begin .. end) along one axis. */
-static flow_tensor *take(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end)
+flow_tensor *flow_express_range(flow_expression *e, flow_tensor *x, int axis, int64_t begin, int64_t end)
 {
   if (e->status != FLOW_OK) return NULL;
   flow_attributes attributes = { .slice = { .rank = x->rank } };
@@ -221,23 +221,28 @@ static flow_tensor *take(flow_expression *e, flow_tensor *x, int axis, int64_t b
   return flow_express(e, FLOW_OP_slice, x, NULL, NULL, &attributes);
 }
 
-/* Two tensors, one after the other along an axis. */
-static flow_tensor *join(flow_expression *e, flow_tensor *a, flow_tensor *b, int axis)
+flow_tensor *flow_express_joined(flow_expression *e, flow_tensor *const *tensors, int count, int axis)
 {
-  return flow_express(e, FLOW_OP_concat, a, b, NULL, &(flow_attributes){ .axis = { axis } });
+  flow_tensor *joined;
+  flow_express_all(e, FLOW_OP_concat, tensors, count, &(flow_attributes){ .axis = { axis } }, &joined);
+  return joined;
 }
 
-/* {n, t, u}: the state before each step. */
+flow_tensor *flow_express_states_before(flow_expression *e, flow_tensor *after, flow_tensor *first, int reverse)
+{
+  if (e->status != FLOW_OK) return NULL;
+  int64_t steps = after->shape[1];
+  if (steps == 0) return after;
+  flow_tensor *row = flow_express_insert_axis(e, first, 1);
+  if (steps == 1) return row;
+  if (reverse) return flow_express_joined(e, (flow_tensor *[]){ flow_express_range(e, after, 1, 1, FLOW_SLICE_ALL), row }, 2, 1);
+  return flow_express_joined(e, (flow_tensor *[]){ row, flow_express_range(e, after, 1, 0, steps - 1) }, 2, 1);
+}
+
+/* Of the op of a step, whose first output is the sequence of states and whose third input the first one. */
 static flow_tensor *states_before(flow_expression *e, const flow_gradient_step *step)
 {
-  flow_tensor *h = step->inputs[2], *sequence = step->outputs[0];
-  int64_t steps = sequence->shape[1];
-  flow_attributes one_step = { .shape = { .rank = 3, .dims = { h->shape[0], 1, h->shape[1] } } };
-  if (steps == 0) return sequence;
-  flow_tensor *first = flow_express(e, FLOW_OP_reshape, h, NULL, NULL, &one_step);
-  if (steps == 1) return first;
-  if (step->attributes->recurrent.reverse) return join(e, take(e, sequence, 1, 1, FLOW_SLICE_ALL), first, 1);
-  return join(e, first, take(e, sequence, 1, 0, steps - 1), 1);
+  return flow_express_states_before(e, step->outputs[0], step->inputs[2], step->attributes->recurrent.reverse);
 }
 
 /* The gradient of w {u, k} in a . w, for a {n, t, u} and g {n, t, k}: a^T g over all rows and steps. */
@@ -294,9 +299,10 @@ flow_status flow_gradient_gru_by_op(flow_gradient_step *step)
     if (step->needed[1]) results[1] = kernel_gradient(&e, states_before(&e, step), outputs[2]);
     if (step->needed[3]) results[3] = flow_express_sum_to(&e, outputs[2], step->inputs[3]);
   } else if (step->needed[1]) {
-    flow_tensor *gates = kernel_gradient(&e, states_before(&e, step), take(&e, outputs[0], 2, 0, 2 * units));
-    flow_tensor *candidate = kernel_gradient(&e, take(&e, history, 2, 3 * units, 4 * units), take(&e, outputs[0], 2, 2 * units, 3 * units));
-    results[1] = join(&e, gates, candidate, 1);
+    flow_tensor *gates = kernel_gradient(&e, states_before(&e, step), flow_express_range(&e, outputs[0], 2, 0, 2 * units));
+    flow_tensor *candidate = kernel_gradient(&e, flow_express_range(&e, history, 2, 3 * units, 4 * units),
+                                             flow_express_range(&e, outputs[0], 2, 2 * units, 3 * units));
+    results[1] = flow_express_joined(&e, (flow_tensor *[]){ gates, candidate }, 2, 1);
   }
   return flow_expression_give(&e, step, results);
 }
