@@ -162,7 +162,8 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
 flow_status flow_layer_add_kernel(flow_context *context, flow_layer *layer, int index, const char *suffix, int rank, const int64_t *shape,
                                   unsigned outputs);
 
-/* The two halves of flow_layer_add_variable: the first values, and the variable over them. */
+/* The two halves of flow_layer_add_variable: the first values, and the variable over them, which has neither regularizer nor constraint
+ * where `initializer` is NULL. */
 flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
                                   flow_tensor **out);
 flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,

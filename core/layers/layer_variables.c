@@ -57,10 +57,10 @@ static flow_status initialize(flow_context *context, const flow_layer *layer, co
   return status;
 }
 
-/* The argument that is beside "kernel_initializer": "kernel" before `ending`, "_regularizer". */
+/* The argument that is beside "kernel_initializer": "kernel" before `ending`, "_regularizer". NULL: there is none, or no initializer. */
 static const char *beside(const flow_layer *layer, const char *initializer, const char *ending)
 {
-  const char *end = strstr(initializer, "_initializer");
+  const char *end = initializer ? strstr(initializer, "_initializer") : NULL;
   for (const flow_argument *parameter = layer->class->parameters; end && parameter->name; parameter++) {
     size_t length = (size_t)(end - initializer);
     if (strncmp(parameter->name, initializer, length) == 0 && strcmp(parameter->name + length, ending) == 0) return parameter->name;
@@ -88,7 +88,7 @@ flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer
 }
 
 /* The variable is made on the context's device. Regularizer and constraint are those whose arguments are beside the initializer's:
- * kernel_initializer, kernel_regularizer, kernel_constraint. */
+ * kernel_initializer, kernel_regularizer, kernel_constraint; without an initializer (NULL) the variable has neither. */
 flow_status flow_layer_adopt(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                              flow_tensor *initial, int trainable)
 {

@@ -32,15 +32,18 @@ static flow_status check(flow_layer *layer)
   return flow_layer_fail(layer, "logit_soft_cap must be greater than 0");
 }
 
-/* The second table is there without tie_weights. */
+/* The second table is there without tie_weights. As in Keras, regularizer and constraint are for the first one. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count; (void)inputs;
   const int64_t rows = flow_argument_integer(layer->arguments, "input_dim"), size = flow_argument_integer(layer->arguments, "output_dim");
   FLOW_TRY(flow_layer_add_variable(context, layer, TABLE, "embeddings", "embeddings_initializer", 2, (const int64_t[]){ rows, size }, 1));
   if (flow_argument_boolean(layer->arguments, "tie_weights")) return FLOW_OK;
-  return flow_layer_add_variable(context, layer, REVERSE, "reverse_embeddings", "embeddings_initializer", 2,
-                                 (const int64_t[]){ size, rows }, 1);
+  flow_tensor *initial;
+  FLOW_TRY(flow_layer_initialize(context, layer, "embeddings_initializer", 2, (const int64_t[]){ size, rows }, &initial));
+  flow_status status = flow_layer_adopt(context, layer, REVERSE, "reverse_embeddings", NULL, initial, 1);
+  flow_tensor_release(initial);
+  return status;
 }
 
 /* Vectors to scores for each token: a product with the table, or with one of its own; scores are limited to cap tanh(y / cap). */

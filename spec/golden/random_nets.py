@@ -52,11 +52,13 @@ def inputs_of(stem, model):
 
 # What Keras says of tensors that it gives otherwise: RandomCrop has the size of training, and gives pictures as they are; TextVectorization
 # of {rows, 1} gives {rows, length}; EinsumDense has the axes of "..." in the reverse order, or one of them twice; Dropout
-# and merges of whole numbers are said to be floats (base_merge.py, compute_output_spec).
+# and merges of whole numbers are said to be floats (base_merge.py, compute_output_spec). Lookups forget that they were given
+# trainable = False (index_lookup.py).
 SAID_WRONGLY = {"RandomCrop": r"\.config\.shape", "TextVectorization": r"\.config\.shape", "EinsumDense": r"\.config\.shape\[",
                 **{name: r"\.config\.dtype: int\d+ here, float32 in Keras" for name in
                    ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate")},
-                "Dropout": r"\.config\.dtype: int\d+ here, float32 in Keras"}
+                "Dropout": r"\.config\.dtype: int\d+ here, float32 in Keras",
+                **{name: r"\.config\.trainable: False here, True in Keras" for name in ("IntegerLookup", "StringLookup")}}
 
 
 def settled(problems, classes):
@@ -149,7 +151,8 @@ def loaded(path):
     if frozen:
         compiled = model.get_compile_config()
         for layer in frozen:
-            layer.trainable = False
+            for part in layer._flatten_layers():        # in TensorFlow's layers setting it reaches no parts
+                part.trainable = False
         model.compile_from_config(compiled)
     return model
 

@@ -25,6 +25,8 @@ REASONS = [
      "RandomCrop tells the shape of training and gives pictures as they are (random_crop.py)"),
     (None, "[Kk]eras: .*(incompatible|shape)", '"TextVectorization"',
      "TextVectorization tells another shape than it gives (text_vectorization.py, compute_output_shape)"),
+    (None, "incompatible with the layer|shapes?", r'"Hashing"[^{}]*(\{[^{}]*\{[^{}]*\}[^{}]*\}[^{}]*)*"output_mode": "one_hot"',
+     "Hashing to one_hot tells a row for each sample and gives one for each value (hashing.py, compute_output_spec)"),
     (None, "incompatible with the layer", '"EinsumDense"',
      "EinsumDense tells the axes of an ellipsis in the reverse order (einsum_dense.py, compute_output_shape)"),
     (None, "list index out of range|arity mismatch|Substructure|pytree|same structure", '"StackedRNNCells"',

@@ -53,6 +53,18 @@ describe("losses that layers add", function()
     assert.equal(0, #model.losses)
   end)
 
+  it("leave out the second table of a ReversibleEmbedding, which no constraint changes, as in Keras", function()
+    local layer = layers.ReversibleEmbedding(3, 2, { tie_weights = false, embeddings_initializer = flow.initializers.Constant(-2),
+      embeddings_regularizer = flow.regularizers.L2(0.5), embeddings_constraint = "non_neg" })
+    layer(flow.tensor({ { 0, 2 } }, { dtype = "int32" }))
+    assert.equal(1, #layer.losses)
+    assert.near(0.5 * 6 * 4, layer.losses[1]:item(), 1e-5)
+    local table_there, table_back = unpack(layer.trainable_variables)
+    flow.optimizers.SGD(1):apply_gradients({ flow.zeros { 3, 2 }, flow.zeros { 2, 3 } }, { table_there, table_back })
+    assert.same({ { 0, 0 }, { 0, 0 }, { 0, 0 } }, table_there:value():abs():totable())
+    assert.same({ { -2, -2, -2 }, { -2, -2, -2 } }, table_back:value():totable())
+  end)
+
   it("train, alone and on replicas alike", function()
     local function run(scope)
       flow.clear_session()
