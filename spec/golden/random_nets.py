@@ -72,7 +72,7 @@ def without_masks(part):
     """Keras writes the mask that a model inside is called with as operations, and a mask of None that comes out of it; ours are made when
     the model is called."""
     if isinstance(part, list):
-        is_mask = lambda value: isinstance(value, dict) and value.get("class_name") in ("NotEqual", "Any", "LogicalOr")
+        is_mask = lambda value: isinstance(value, dict) and value.get("class_name") in ("NotEqual", "Any", "LogicalOr", "ConvertToTensor")
         return [without_masks(value) for value in part if not is_mask(value)]
     if isinstance(part, dict):
         is_model = part.get("class_name") in ("Functional", "Sequential")
