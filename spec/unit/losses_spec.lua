@@ -50,6 +50,27 @@ describe("a loss", function()
     assert.same({ 1, 4, 9 }, loss(y_true, y_pred):totable())
   end)
 
+  -- The numbers of Keras 3.15 on TensorFlow.
+  it("trains on the sum of the values with the reduction none, and reports their mean", function()
+    local x, y = (flow.arange(8) / 8):reshape { 4, 2 }, flow.arange(4):reshape { 4, 1 }
+    local Own = flow.Model:extend "Own"
+    function Own:train_step(data)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function() return self:compute_loss(data[1], data[2], self(data[1], { training = true })) end)
+      self.optimizer:apply_gradients(tape:gradient(loss, self.trainable_variables), self.trainable_variables)
+      return { loss = loss }
+    end
+    for class, eagerly in pairs { [flow.Model] = false, [flow.Model:extend "Plain"] = true, [Own] = false } do
+      local input = flow.Input { 2 }
+      local model = class { inputs = input, outputs = flow.layers.Dense(1, { kernel_initializer = "ones" })(input) }
+      model:compile { optimizer = flow.optimizers.SGD(0.1), loss = losses.MeanSquaredError { reduction = "none" }, run_eagerly = eagerly }
+      assert.same({ 0.703125 }, model:fit(x, y, { batch_size = 4, verbose = 0 }).history.loss)
+      local weights = model:get_weights()
+      assert.same({ { { 1.3125 }, { 1.375 } }, { 0.5 } }, { weights[1]:totable(), weights[2]:totable() })
+      assert.equal(0.1668701171875, model:evaluate(x, y, { batch_size = 3, verbose = 0 }).loss)
+    end
+  end)
+
   it("takes Keras' options by position and by name", function()
     local labels, logits = flow.tensor({ 1 }, { dtype = "int32" }), flow.tensor { { 0, 0 } }
     assert.near(math.log(2), losses.SparseCategoricalCrossentropy(true)(labels, logits):item(), 1e-6)

@@ -376,7 +376,8 @@ describe("a model with its own steps", function()
       end)
       return model:fit(numbers, numbers, { epochs = 2, batch_size = 16, shuffle = false, verbose = 0 }).history.loss, model:get_weights()
     end
-    for _, loss in ipairs { "mse", flow.losses.MeanSquaredError { reduction = "sum" } } do
+    local MSE = flow.losses.MeanSquaredError
+    for _, loss in ipairs { "mse", MSE { reduction = "sum" }, MSE { reduction = "none" } } do
       local one, weights = train(1, loss)
       for replicas = 2, 3 do
         local several, theirs = train(replicas, loss)

@@ -243,8 +243,9 @@ function Mean:update_state(values, sample_weight)
   self.count:assign_add(step_share.weigh(ops.operand(1)))
 end
 
--- The loss of a batch, weighted by its rows.
+-- The loss of a batch, or the mean of its values, weighted by its rows.
 function Mean:_update_batch(value, rows)
+  if value.rank > 0 then value = value:to("float32"):mean() end
   self.total:assign_add(step_share.without_rows(value * rows, 0))
   self.count:assign_add(rows)
 end

@@ -173,8 +173,9 @@ local function rows_of(x, predictions)
   return metrics.rows(as_list("x", x)[1] or predictions[1])
 end
 
--- The loss that is minimized, one number: the sum over outputs of weight * loss, plus what layers add. With several replicas it is the mean
--- over the rows of one replica.
+-- The loss that is minimized: the sum over outputs of weight * loss, plus what layers add. One number, with several replicas the mean over
+-- the rows of one replica; or, with the reduction "none", the values, whose sum is minimized, as in Keras on TensorFlow: numbers are added
+-- to each of the values.
 takes_named "x?: data, y?: data, y_pred?: data, sample_weight?, training: boolean = true"
 function Model:compute_loss(given)
   local compiled, total = compiled_of(self), nil
@@ -186,7 +187,6 @@ function Model:compute_loss(given)
     local loss = compiled.losses[i] or compiled.loss_of_each
     if loss then
       local value = loss(targets[i], predictions[i], weights_of(weights, i))
-      if value.rank > 0 then value = value:mean() end
       if loss.reduction == "sum" then value = step_share.unweigh(value) end
       values[i] = value
       if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
