@@ -56,8 +56,8 @@ static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const in
   return flow_tensor_view(flat, rank, shape, strides, offset, out);
 }
 
-/* A variable whose storage is such a part, named owner/of_what, or owner/what where `of` is empty. FLOW_MIRRORED: each replica keeps its
- * copy, and updates are the same on all. */
+/* A variable whose storage is such a part, named owner/of_what, or owner/what where `of` is empty, with "_" for "/" in `of`, as in Keras.
+ * FLOW_MIRRORED: each replica keeps its copy, and updates are the same on all. */
 static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *of,
                                  const char *what, flow_variable **out)
 {
@@ -65,6 +65,11 @@ static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, co
   FLOW_TRY(part_of(flat, offset, rank, shape, &part));
   flow_status status = flow_variable_named(part, 0, FLOW_MIRRORED, out, "%s/%s%s%s", owner, of, *of ? "_" : "", what);
   flow_tensor_release(part);
+  if (status != FLOW_OK) return status;
+  char *name = (*out)->name + strlen(owner) + 1;
+  for (size_t i = 0; of[i]; i++) {
+    if (name[i] == '/') name[i] = '_';
+  }
   return status;
 }
 

@@ -149,8 +149,8 @@ describe("what both workers have in the end", function()
       print("=", digest())]]
     assert.equal(0, code, output)
     assert.same(said[0], said[1], output)
-    local sentence = "fit: worker:1 127[%d.:]+ had other numbers than worker:0 127[%d.:]+ in 1 of %d+ variables, such as \"first/kernel\"; "
-      .. "all workers begin with those of worker:0"
+    local sentence = "fit: worker:1 127[%d.:]+ had other numbers than worker:0 127[%d.:]+ in 1 of %d+ variables, "
+      .. "such as \"sequential/first/kernel\"; all workers begin with those of worker:0"
     assert.equal(2, select(2, output:gsub("%[worker:1%] " .. sentence, "")), output)
     assert.equal(2, select(2, output:gsub(sentence, "")), output)
   end)

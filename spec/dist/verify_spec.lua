@@ -23,7 +23,7 @@ describe("workers that compare their variables", function()
     it("name the one that differs from the others, its variable and the step " .. loop, function()
       for worker = 0, 2, 2 do
         for _, line in ipairs(train(3, ("--worker %d --at 6 %s"):format(worker, loop))) do
-          local wanted = '1 distribute.verify: after step 8 worker:%d has other numbers in "first/kernel" than the other 2; '
+          local wanted = '1 distribute.verify: after step 8 worker:%d has other numbers in "sequential/first/kernel" than the other 2; '
           assert.equal(wanted:format(worker), line:sub(1, #wanted - 1), line)
         end
       end
@@ -32,7 +32,8 @@ describe("workers that compare their variables", function()
 
   it("find a moving statistic and a slot of the optimizer", function()
     for _, line in ipairs(train(3, "--worker 1 --at 8 --variable 5")) do
-      assert.truthy(line:find('after step 8 worker:1 has other numbers in "norm/moving_mean" than the other 2; 1 of %d+ variables'), line)
+      local wanted = 'after step 8 worker:1 has other numbers in "sequential/norm/moving_mean" than the other 2; 1 of %d+ variables'
+      assert.truthy(line:find(wanted), line)
     end
     for _, line in ipairs(train(3, "--worker 1 --at 12 --slot 3")) do
       assert.truthy(line:find('after step 12 worker:1 has other numbers in ".*" than the other 2; 1 of'), line)
@@ -41,7 +42,7 @@ describe("workers that compare their variables", function()
 
   it("name both of two", function()
     for _, line in ipairs(train(2, "--worker 1 --at 2")) do
-      local wanted = 'after step 4 worker:0 and worker:1 have different numbers in "first/kernel", and there is no majority'
+      local wanted = 'after step 4 worker:0 and worker:1 have different numbers in "sequential/first/kernel", and there is no majority'
       assert.truthy(line:find(wanted, 1, true), line)
     end
   end)

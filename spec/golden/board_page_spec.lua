@@ -39,7 +39,8 @@ describe("the page of flowlua board in a browser", function()
     local function count(text, what) return select(2, text:gsub(what, "")) end
 
     local x, y = flow.random.uniform { 16, 4 }, flow.ones { 16, 1 }
-    local model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(3, { name = "hidden" }), flow.layers.Dense(1) }
+    local model = flow.Sequential({ flow.layers.Input { 4 }, flow.layers.Dense(3, { name = "hidden" }), flow.layers.Dense(1) },
+      { name = "model" })
     model:compile { optimizer = "sgd", loss = "mse" }
     local writer = flow.summary.create_file_writer(folder .. "/a/seen")
     local seen = {}
@@ -66,7 +67,7 @@ describe("the page of flowlua board in a browser", function()
     assert.truthy(loss:find("a/train [%d.e-]+ · a/validation [%d.e-]+"), loss)
     assert.truthy(seen.scalars:find(">3 runs<", 1, true))
 
-    local kernel = panel(seen.histograms, "hidden/kernel/histogram")
+    local kernel = panel(seen.histograms, "model/hidden/kernel/histogram")
     assert.truthy(kernel, seen.histograms)
     assert.equal(2, count(kernel, "<title>step %d: %-?[%d.e-]+ to [%d.e-]+</title>"))      -- a row for each epoch
     for path in kernel:gmatch("<path d=\"([^\"]*)\"") do assert.truthy(count(path, "L") > 3 and not path:find("NaN", 1, true), path) end

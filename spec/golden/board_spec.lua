@@ -92,7 +92,7 @@ describe("flowlua board", function()
     local folder = own_folder()
     local board = open(folder)
     assert.same({}, board.runs().tags)
-    local model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1, { name = "dense" }) }
+    local model = flow.Sequential({ flow.layers.Input { 2 }, flow.layers.Dense(1, { name = "dense" }) }, { name = "model" })
     model:compile { optimizer = "sgd", loss = "mse" }
     local versions = {}
     model:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { epochs = 3, verbose = 0, validation_split = 0.5, callbacks = {
@@ -102,7 +102,7 @@ describe("flowlua board", function()
         versions[epoch + 1] = { #loss["a/train"].values, #loss["a/validation"].values, version }
       end } } })
     assert.same({ { 1, 1, 2 }, { 2, 2, 4 }, { 3, 3, 6 } }, versions)
-    assert.same({ 0, 1, 2 }, board.tag("dense/kernel/histogram")["a/train"].steps)
+    assert.same({ 0, 1, 2 }, board.tag("model/dense/kernel/histogram")["a/train"].steps)
     local models, kind = board.tag "keras"
     assert.same({ "graphs", 1 }, { kind, #models["a/train"].graphs })
     assert.equal("dense", json.decode(models["a/train"].graphs[1]).config.layers[2].config.name)

@@ -25,7 +25,7 @@ CASES = [
 def found(options):
     folder = tempfile.mkdtemp()
     model = keras.Sequential([keras.layers.Input((5, 5, 3)), keras.layers.Conv2D(2, 3, name="conv"), keras.layers.Flatten(name="flatten"),
-                              keras.layers.Dense(3, name="dense")])
+                              keras.layers.Dense(3, name="dense")], name="model")
     model.compile(optimizer=keras.optimizers.SGD(0.125), loss="mse", metrics=["mae"])
     x, y = np.ones((8, 5, 5, 3), "float32"), np.ones((8, 3), "float32")
     callback = keras.callbacks.TensorBoard(folder, write_graph=False, **options)
@@ -39,7 +39,7 @@ def found(options):
             for tag in events.Tags()["tensors"]:
                 plugin = events.SummaryMetadata(tag).plugin_data.plugin_name
                 steps = " ".join(str(event.step) for event in events.Tensors(tag))
-                result.append(f"{run} {plugin} {tag.replace('sequential/', '').replace('sequential_1/', '')}: {steps}")
+                result.append(f"{run} {plugin} {tag}: {steps}")
     return sorted(result)
 
 

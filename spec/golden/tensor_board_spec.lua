@@ -44,8 +44,8 @@ describe("TensorBoard as Keras':", function()
   for _, case in ipairs(cases) do
     it(case.name, function()
       local folder = support.file("empty", ""):match("^(.*)/") .. "/logs"
-      local model = flow.Sequential { layers.Input { 5, 5, 3 }, layers.Conv2D(2, 3, { name = "conv" }), layers.Flatten(),
-                                      layers.Dense(3, { name = "dense" }) }
+      local model = flow.Sequential({ layers.Input { 5, 5, 3 }, layers.Conv2D(2, 3, { name = "conv" }), layers.Flatten(),
+                                      layers.Dense(3, { name = "dense" }) }, { name = "model" })
       model:compile { optimizer = flow.optimizers.SGD(0.125), loss = "mse", metrics = { "mae" } }
       local x, y = flow.ones { 8, 5, 5, 3 }, flow.ones { 8, 3 }
       case.options.write_graph = false

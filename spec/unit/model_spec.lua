@@ -121,11 +121,11 @@ describe("Sequential", function()
   end)
 
   it("holds models as layers, with their weights in order", function()
-    local inner = flow.Sequential { layers.Dense(3, { name = "inner" }) }
-    local model = flow.Sequential { layers.Input { 2 }, inner, layers.Dense(1, { name = "outer" }) }
+    local inner = flow.Sequential({ layers.Dense(3, { name = "inner" }) }, { name = "i" })
+    local model = flow.Sequential({ layers.Input { 2 }, inner, layers.Dense(1, { name = "outer" }) }, { name = "m" })
     local names = {}
     for i, weight in ipairs(model.weights) do names[i] = weight.path end
-    assert.same({ "inner/kernel", "inner/bias", "outer/kernel", "outer/bias" }, names)
+    assert.same({ "m/i/inner/kernel", "m/i/inner/bias", "m/outer/kernel", "m/outer/bias" }, names)
     inner.trainable = false
     assert.equal(2, #model.trainable_variables)
     assert.equal(4, #model:get_weights())

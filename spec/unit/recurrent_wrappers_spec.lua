@@ -34,8 +34,9 @@ describe("Bidirectional", function()
     both(flow.ones { 1, 2, 4 })
     local names = {}
     for i, v in ipairs(both.weights) do names[i] = v.path end
-    assert.same({ "forward_words/kernel", "forward_words/recurrent_kernel", "forward_words/bias", "backward_words/kernel",
-      "backward_words/recurrent_kernel", "backward_words/bias" }, names)
+    local forward, backward = "both/forward_words/gru_cell/", "both/backward_words/gru_cell/"
+    assert.same({ forward .. "kernel", forward .. "recurrent_kernel", forward .. "bias", backward .. "kernel",
+      backward .. "recurrent_kernel", backward .. "bias" }, names)
     assert.equal("backward_words", both.backward_layer.name)
     assert.equal(2 * given:count_params(), both:count_params())
   end)

@@ -72,7 +72,7 @@ describe("A built-in layer's fields", function()
     dense.name = "after"
     assert.equal(dense, model:get_layer "after")
     assert.equal("after", dense:get_config().name)
-    assert.equal("before/kernel", dense.kernel.path)
+    assert.truthy(dense.kernel.path:find "/before/kernel$")
     assert.equal('Dense "after"', tostring(dense))
     model:save(path)
     assert.equal("after", flow.load_model(path).layers[1].name)

@@ -29,6 +29,51 @@ describe("flow.Variable", function()
     assert.truthy(tostring(kernel):find('Variable "d/kernel" float32 {3, 2}', 1, true))
   end)
 
+  it("has a path with the names of all layers around it, as in Keras", function()
+    local function paths(list)
+      local found = {}
+      for i, v in ipairs(list) do found[i] = v.path end
+      return table.concat(found, " ")
+    end
+    local layers, input = flow.layers, flow.Input { 5, 2 }
+    local inner = flow.Sequential({ layers.Input { 5, 2 }, layers.Bidirectional(layers.LSTM(3, { use_bias = false, name = "l" })),
+      layers.Dense(3, { name = "d" }) }, { name = "inner" })
+    local graph = flow.Model { inputs = input, outputs = inner(layers.BatchNormalization { name = "bn", scale = false } (input)) }
+    assert.equal("bn/beta bn/moving_mean bn/moving_variance inner/bidirectional/forward_l/lstm_cell/kernel "
+      .. "inner/bidirectional/forward_l/lstm_cell/recurrent_kernel inner/bidirectional/backward_l/lstm_cell/kernel "
+      .. "inner/bidirectional/backward_l/lstm_cell/recurrent_kernel inner/d/kernel inner/d/bias",
+      (paths(graph.weights):gsub("bidirectional_?%d*", "bidirectional")))
+    local Block = layers.Layer:extend "Block"
+    function Block:build(shape)
+      self.dense = layers.Dense(2, { name = "dense" })
+      self.dense:build(shape)
+      self.gain = self:add_weight { name = "gain", shape = { 2 } }
+    end
+    function Block:call(x) return self.dense(x) * self.gain end
+    local Mine = flow.Model:extend "Mine"
+    function Mine:init()
+      self.block = Block { name = "block" }
+      self.last = flow.Sequential({ layers.Dense(2, { name = "dense" }) }, { name = "last" })
+      self.w = self:add_weight { shape = { 2 }, name = "w" }
+    end
+    function Mine:call(x) return self.last(self.block(x)) + self.w end
+    local expected = "mine/w mine/block/gain mine/block/dense/kernel mine/block/dense/bias mine/last/dense/kernel mine/last/dense/bias"
+    for _, call in ipairs { function(model) model(flow.ones { 1, 2 }) end, function(model) model(flow.Input { 2 }) end,
+                            function(model) model:build { -1, 2 } end } do
+      local mine = Mine { name = "mine" }
+      call(mine)
+      collectgarbage()
+      assert.equal(expected, paths(mine.weights))
+      assert.equal("mine/last/dense/bias", mine.last.layers[1].bias.path)
+    end
+    local Failing = layers.Layer:extend "Failing"
+    function Failing:call() error "no" end
+    assert.is_false(pcall(Failing(), flow.ones { 1, 2 }))      -- an error leaves no name open
+    local alone = layers.Dense(1, { name = "alone" })
+    alone:build { -1, 2 }
+    assert.equal("alone/kernel", alone.kernel.path)
+  end)
+
   it("has a name, a dtype, a shape and a trainable flag", function()
     local v = flow.Variable({ { 1, 2 } }, { name = "w" })
     assert.equal("w", v.name)

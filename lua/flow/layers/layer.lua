@@ -42,6 +42,7 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_assignments", {})
   rawset(self, "_trainable", options.trainable ~= false)
   rawset(self, "_built", false)
+  rawset(self, "_has_run", false)
   rawset(self, "_own", {})          -- variables made by add_weight, in order
   rawset(self, "_children", {})     -- layers assigned to fields, in order
   rawset(self, "_nodes", {})        -- calls on symbolic tensors
@@ -142,8 +143,6 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
   rawset(self, "_named_shapes", named or of_arguments and {} or false)
   if self._handle and (rawget(self, "_building") or not rawget(self, "_own_build")) then
     build_native(self, shapes)                                 -- as they are, for what an error says
-    local made = {}
-    for i = 1, C.flow_layer_variable_count(self._handle) do made[i] = variable.wrap(C.flow_layer_variable(self._handle, i - 1)) end
     if self._own_choices then
       rawset(self, "_built", true)
       require("flow.layers.own_choices").apply(self, self._own_choices)
@@ -153,7 +152,7 @@ function Layer:_ensure_built(shapes, single, of_arguments, named)
       rawset(self, "_built", true)
       require("flow.layers.kernels.lora").enable(self, lora.rank, lora.alpha)
     end
-    placement.share_new(made)
+    placement.share_new(require "flow.layers.classes.paths" (self))
   else
     local own = of_arguments and self.build ~= Layer.build      -- that of all layers takes one shape, and does nothing here
     own_build.run(self, self.build, unpack(own and of_arguments or { self._input_shape }))
@@ -182,6 +181,7 @@ function Layer:add_weight(options)
   local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
   local name, what = self.name .. "/" .. options.name, object.title(self) .. ": add_weight"
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
+  rawset(weight, "_path", scopes.path(self) .. "/" .. options.name)
   local regularize = options.regularizer and penalties.regularizer(what, options.regularizer)
   if options.constraint then require("flow.layers.constraints")._attach(what, weight, options.constraint) end
   self._own[#self._own + 1] = weight      -- from here on nothing fails
@@ -285,7 +285,13 @@ local function run_call(self, inputs, list, training, call)
   if is_open and self._trains_alone then is_open, training = false, true end
   own.training_is_open = is_open or nil
   if training == nil then training = before or false end
-  local ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
+  local ok, result
+  if self._has_run or self._handle and not rawget(self, "_own_call") then
+    ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
+  else      -- layers that are called for the first time there make their variables
+    ok, result = pcall(scopes.inside, self, run_inherited, self, inputs, list, training, before, own, call)
+    rawset(self, "_has_run", ok)
+  end
   own.training_is_open = was_open
   if not ok then
     own.training = before

@@ -84,7 +84,8 @@ local ASKED_FOR_BY = { bias = "use_bias", beta = "center", gamma = "scale" }
 -- a built-in layer keep the name that it was made with.
 function layer_config.variable(layer, suffix)
   for _, v in ipairs(layer.weights) do
-    if layer._handle and v.path:match "^[^/]*/(.*)$" == suffix or v.path == layer.name .. "/" .. suffix then return v end
+    local own = (layer._handle and "/" or "/" .. layer.name .. "/") .. suffix
+    if ("/" .. v.path):sub(-#own) == own then return v end
   end
   if layer._handle and layer._built and ASKED_FOR_BY[suffix] and has_argument(layer, ASKED_FOR_BY[suffix]) then return nil end
   errors.raise("%s has no %s%s", object.title(layer), suffix, layer._built and "" or " yet: it is made when the layer is first called")

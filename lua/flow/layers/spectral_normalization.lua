@@ -34,7 +34,7 @@ function SpectralNormalization.fields._autocasts() return false end      -- its 
 local function kernel_of(self)
   for _, name in ipairs { "kernel", "embeddings" } do
     for _, v in ipairs(self.layer.weights) do
-      if v.path == self.layer.name .. "/" .. name then return v end
+      if v.name == name then return v end
     end
   end
   raise("%s: %s has neither a kernel nor embeddings", object.title(self), object.title(self.layer))

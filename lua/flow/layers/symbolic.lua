@@ -151,7 +151,8 @@ local function trace_call(layer, list, single, training, as_call)
   return in_scratch_trace(function()
     local traced = {}
     for i = 1, #list do traced[i] = masked_input(list[i]) end
-    local result = layer:_run(single and traced[1] or traced, traced, training or false, as_call and as_call(traced))
+    local given = single and traced[1] or traced
+    local result = scopes.inside(layer, layer._run, layer, given, traced, training or false, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     local keys = type(result) == "table" and not getmetatable(result) and type(next(result)) == "string" and names.sorted(result)
     if keys then      -- by name: in the order of the names

@@ -376,7 +376,7 @@ end
 -- Once the input shape is known the layers are called on symbolic tensors, which builds them and finds every shape.
 local function connect(self)
   local outputs = { self._input }
-  for _, layer in ipairs(self._children) do outputs = outputs_of(layer, outputs) end
+  for _, layer in ipairs(self._children) do outputs = scopes.inside(self, outputs_of, layer, outputs) end
   set_graph(self, { self._input }, outputs)
 end
 
@@ -409,7 +409,8 @@ function Sequential:add(layer)
   local given = #self._children == 0 and not self._input and first_shape(layer)
   local input = self._input or given and require("flow.layers").Input(given)
   if input then
-    local outputs = outputs_of(layer, rawget(self, "outputs") or { input })      -- a layer that does not fit is not added
+    local before = rawget(self, "outputs") or { input }
+    local outputs = scopes.inside(self, outputs_of, layer, before)      -- a layer that does not fit is not added
     rawset(self, "_input", input)
     set_graph(self, { input }, outputs)
   end

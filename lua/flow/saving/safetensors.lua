@@ -23,9 +23,10 @@ local safetensors = signature.module "flow.safetensors"
 local function weights_by_name(model)
   local by_name, names = {}, {}
   for _, weight in ipairs(model.weights) do
-    local name, count = weight.path, 1
+    local owned, count = variable._owned_name(weight), 1
+    local name = owned
     while by_name[name] do
-      name, count = weight.path .. "_" .. count, count + 1
+      name, count = owned .. "_" .. count, count + 1
     end
     by_name[name] = weight
     names[#names + 1] = name

@@ -179,8 +179,11 @@ function fields.rank(self) return storage(self).rank end
 function fields.size(self) return storage(self).size end
 fields.ndim = fields.rank
 
--- As in Keras: the name in the layer or optimizer that owns it, "kernel", and the same with those around it, "dense/kernel".
-function fields.path(self) return native.string(C.flow_variable_name(self.handle)) end
+-- The name with that of the layer or optimizer that owns it, "dense/kernel".
+function variable._owned_name(self) return native.string(C.flow_variable_name(self.handle)) end
+
+-- As in Keras: the name in the layer or optimizer that owns it, "kernel", and the same with those around it, "model/dense/kernel".
+function fields.path(self) return rawget(self, "_path") or variable._owned_name(self) end
 function fields.name(self) return self.path:match "[^/]*$" end
 function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~= 0 end
 

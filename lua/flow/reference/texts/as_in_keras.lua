@@ -149,11 +149,11 @@ model.metrics_variables: The variables of its metrics, that of the running loss 
 model.steps_per_execution: How many steps run at once, as compile() said.
   print(flow.Sequential({ layers.Dense(1) }).steps_per_execution)      --> 1
 model:get_state_tree: The values of its variables, of the optimizer and the metrics as well, as tables by the parts of their names.
-  local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { name = "out" }) }
-  print(model:get_state_tree().trainable_variables.out.kernel.shape[1])      --> 2
+  local model = flow.Sequential({ layers.Input { 2 }, layers.Dense(1, { name = "out" }) }, { name = "m" })
+  print(model:get_state_tree().trainable_variables.m.out.kernel.shape[1])      --> 2
 model:set_state_tree: Sets what get_state_tree() gave, or parts of it.
-  local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { name = "out" }) }
-  model:set_state_tree { trainable_variables = { out = { kernel = { { 1 }, { 2 } }, bias = { 0 } } } }
+  local model = flow.Sequential({ layers.Input { 2 }, layers.Dense(1, { name = "out" }) }, { name = "m" })
+  model:set_state_tree { trainable_variables = { m = { out = { kernel = { { 1 }, { 2 } }, bias = { 0 } } } } }
   print(model(flow.ones { 1, 2 }):item())      --> 3
 optimizer.built: Whether it has the variables that it needs for its updates.
   print(flow.optimizers.Adam().built)      --> false
