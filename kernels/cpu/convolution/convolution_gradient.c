@@ -14,8 +14,11 @@
 #include "cpu/cost.h"
 #include "cpu/variant.h"
 
-enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a second-level cache */
-       PASS_PIXELS = 128 };        /* of one pass of outer products: x and g stay in the first-level cache, sums move rarely */
+enum {
+  CANVAS_BYTES = 128 * 1024, /* with the x rows under it inside half of a second-level cache */
+  PASS_PIXELS = 128,         /* of one pass of outer products: x and g stay in the first-level cache, sums move rarely */
+  GROUP_BYTES = 1024 * 1024
+}; /* of canvases and x of small images that a pass takes together */
 
 /* How a call is walked, from its shapes alone. */
 typedef struct layout {
@@ -28,7 +31,8 @@ typedef struct layout {
   int64_t groups[2];                /* rows (columns) of dx divided by the stride; without dx the gradients themselves */
   int64_t rows, width;              /* the canvas of a whole image */
   int64_t band;                     /* rows of it, without the reach, in scratch at a time */
-  size_t  canvas_floats, x_floats;
+  int64_t group;                    /* images that a pass of outer products takes together: those of few pixels */
+  size_t canvas_floats, x_floats;   /* of one image */
 } layout;
 
 /* A pixel of a multiple of 256 bytes makes neighbouring pixels share few sets of the first-level cache: 16 floats more. */
@@ -60,7 +64,17 @@ static layout layout_of(const flow_call *call, int with_dx)
   int64_t x_rows = (l.band + l.reach[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
   l.canvas_floats = (size_t)flow_padded_channels((l.band + l.reach[0]) * l.width * l.pixel);
   l.x_floats = l.x_copied ? (size_t)flow_padded_channels(x_rows * l.x_width * l.x_pixel) : 0;
+  int64_t pixels = s->out[0] * s->out[1], most = GROUP_BYTES / (int64_t)((l.canvas_floats + l.x_floats) * sizeof(float));
+  l.group = s->depthwise || l.band < l.groups[0] || pixels < 1 ? 1 : (PASS_PIXELS + pixels / 2) / pixels;
+  if (l.group > most) l.group = most;
+  if (l.group > s->images) l.group = s->images;
+  if (l.group < 1) l.group = 1;
   return l;
+}
+
+static size_t group_floats(const layout *l)
+{
+  return (size_t)l->group * (l->canvas_floats + l->x_floats);
 }
 
 /* One phase of the rows (axis 0) or columns (axis 1) of dx: which kernel positions they see, last one first, and where
@@ -111,7 +125,7 @@ static size_t shared_bytes(const flow_call *call)
 static size_t scratch_bytes(const flow_call *call)
 {
   layout with = layout_of(call, 1), without = layout_of(call, 0);   /* whether dx is wanted is not known yet */
-  size_t a = with.canvas_floats + with.x_floats, b = without.canvas_floats + without.x_floats;
+  size_t a = group_floats(&with), b = group_floats(&without);
   return (a > b ? a : b) * sizeof(float);
 }
 
@@ -177,19 +191,25 @@ static const float *input_rows(const layout *l, const void *x, int64_t first, in
   return copy;
 }
 
-/* Adds what the gradient rows first .. last - 1 give to dw; anew: dw is set to it. g: their first pixel in the canvas; x: the input under
- * that one. */
-static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g,
-                                float *dw, int anew)
+/* Adds to dw what gradient rows first .. last - 1 of `images` give; anew: dw has nothing yet. g: their first pixel in the canvas of the
+ * first image; x: the input under it. */
+static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t images, int64_t first, int64_t last, const float *x,
+                                const float *g, float *dw, int anew)
 {
   const flow_geometry *s = &l->s;
   flow_pixels pixels = {
+    .images = images,
     .columns = s->out[1],
-    .x_row_step = s->stride[0] * l->x_width * l->x_pixel, .x_step = s->stride[1] * l->x_pixel,
-    .g_row_step = l->width * l->pixel, .g_step = l->pixel,
+    .x_image_step = l->x_copied ? (int64_t)l->x_floats : s->in[0] * s->in[1] * s->channels_in,
+    .g_image_step = (int64_t)l->canvas_floats,
+    .x_row_step = s->stride[0] * l->x_width * l->x_pixel,
+    .x_step = s->stride[1] * l->x_pixel,
+    .g_row_step = l->width * l->pixel,
+    .g_step = l->pixel,
   };
-  /* Whole rows of gradients, as many as PASS_PIXELS, at least one. Each block of channels goes over a pass before the next begins. */
-  int64_t pass = PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
+  /* Whole rows of gradients, as many as PASS_PIXELS, at least one; of several images, whose pixels are few, all. Each block of channels goes
+   * over a pass before the next begins. */
+  int64_t pass = images > 1 ? last - first : PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
   for (int64_t row = first; row < last; row += pass) {
     pixels.rows = last - row < pass ? last - row : pass;
     pixels.anew = anew && row == first;
@@ -256,55 +276,79 @@ static void input_gradient(const layout *l, const shared_view *shared, int64_t f
   }
 }
 
-/* All three gradients of one image. *anew: dw begins with it, and no longer does so when some of it has been added. */
-static void image_gradient(const layout *l, const shared_view *shared, const float *g, const float *y, const uint8_t *index, const void *x,
-                           float *dx, float *dw, float *db, float *canvas, float *x_copy, int *anew)
+/* What a call reads and writes, from the first of some images on. */
+typedef struct images_view {
+  const float *g, *y;
+  const uint8_t *index;
+  const void *x;
+  float *dx;
+} images_view;
+
+static images_view images_from(const flow_call *call, const flow_geometry *s, int64_t image)
+{
+  int64_t result = image * s->result[0] * s->result[1] * s->channels_out, input = image * s->in[0] * s->in[1] * s->channels_in;
+  float *dx = call->outputs[0].data;
+  return (images_view){
+    .g = (const float *)call->inputs[0].data + result,
+    .y = (const float *)call->inputs[3].data + result,
+    .index = s->pooled ? (const uint8_t *)call->inputs[4].data + result : NULL,
+    .x = flow_input_at(s, call->inputs[1].data, input),
+    .dx = dx ? dx + input : NULL,
+  };
+}
+
+/* All three gradients of `images` that have a canvas each, one unless they are small. *anew: dw begins with them, and no longer does so when
+ * some of it has been added. */
+static void images_gradient(const flow_call *call, const layout *l, const shared_view *shared, int64_t image, int64_t images, float *canvas,
+                            int *anew)
 {
   const flow_geometry *s = &l->s;
+  float *dw = call->outputs[1].data, *db = call->outputs[2].data, *x_copies = canvas + (size_t)l->group * l->canvas_floats;
   int64_t row_floats = l->width * l->pixel, end = l->groups[0], have = 0;
   for (int64_t first = 0; first < end; first += l->band) {
     int64_t last = first + l->band < end ? first + l->band : end;
-    build_rows(l, first, have, last + l->reach[0], g, y, index, canvas);
-    have = last + l->reach[0];
     /* The gradients that this band adds to dw and db: those in its own rows, in the last band also those in the reach. */
     int64_t row = first - l->margin[0] > 0 ? first - l->margin[0] : 0, stop = (last == end ? l->rows : last) - l->margin[0];
     if (stop > s->out[0]) stop = s->out[0];
-    if (row < stop) {
-      const float *gradient = canvas + (row + l->margin[0] - first) * row_floats + l->margin[1] * l->pixel;
-      if (db)
-        for (int64_t i = row; i < stop; i++) flow_sum_row(db, gradient + (i - row) * row_floats, l->pixel, s->out[1], s->channels_out);
-      if (dw) {
-        const float *rows = input_rows(l, x, row * s->stride[0], (stop - row - 1) * s->stride[0] + flow_reach(s, 0) + 1, x_copy);
-        add_weight_gradient(l, shared->positions, row, stop, rows, gradient, dw, *anew);
-        *anew = 0;
-      }
+    int64_t at = (row + l->margin[0] - first) * row_floats + l->margin[1] * l->pixel;
+    const float *x = NULL;
+    for (int64_t i = 0; i < images; i++) {
+      images_view view = images_from(call, s, image + i);
+      float *own = canvas + (size_t)i * l->canvas_floats;
+      build_rows(l, first, have, last + l->reach[0], view.g, view.y, view.index, own);
+      for (int64_t r = row; db && r < stop; r++) flow_sum_row(db, own + at + (r - row) * row_floats, l->pixel, s->out[1], s->channels_out);
+      if (!dw || row >= stop) continue;
+      const float *rows = input_rows(l, view.x, row * s->stride[0], (stop - row - 1) * s->stride[0] + flow_reach(s, 0) + 1,
+                                     x_copies + (size_t)i * l->x_floats);
+      if (i == 0) x = rows;
     }
-    if (dx) input_gradient(l, shared, first, last, canvas, dx);
-    /* The rows in the reach of this band are the first ones of the next band: they are moved, not built again. */
+    have = last + l->reach[0];
+    if (x) {
+      add_weight_gradient(l, shared->positions, images, row, stop, x, canvas + at, dw, *anew);
+      *anew = 0;
+    }
+    for (int64_t i = 0; i < images && call->outputs[0].data; i++)
+      input_gradient(l, shared, first, last, canvas + (size_t)i * l->canvas_floats, images_from(call, s, image + i).dx);
+    /* The rows in the reach of this band are the first ones of the next band: they are moved, not built again. Small images have one. */
     if (l->reach[0] && last < end)
       memmove(canvas, canvas + (last - first) * row_floats, (size_t)(l->reach[0] * row_floats) * sizeof(float));
   }
 }
 
-/* Image by image; dw and db are added up over all images of the call. canvas: g as the phases read it, with a border of zeros. */
+/* Images one after the other, or some at a time; dw and db are added up over all images of the call, in their order. canvas: g as the
+ * phases read it, with a border of zeros. */
 static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  float *dx = call->outputs[0].data, *dw = call->outputs[1].data;
-  layout l = layout_of(call, dx != NULL);
+  float *dw = call->outputs[1].data, *db = call->outputs[2].data, *canvas = call->scratch;
+  layout l = layout_of(call, call->outputs[0].data != NULL);
   const flow_geometry *s = &l.s;
   shared_view shared = shared_of(call, s);
-  float *db = call->outputs[2].data, *canvas = call->scratch, *x_copy = canvas + l.canvas_floats;
-  const float *g = call->inputs[0].data, *y = call->inputs[3].data;
-  const void *x = call->inputs[1].data;
-  const uint8_t *index = call->inputs[4].data;
   int anew = !call->accumulate;
   if (db && anew) memset(db, 0, (size_t)s->channels_out * sizeof(float));
-  memset(canvas, 0, (l.canvas_floats + l.x_floats) * sizeof(float));
-  int64_t result = s->result[0] * s->result[1] * s->channels_out, input = s->in[0] * s->in[1] * s->channels_in;
-  for (int64_t image = 0; image < s->images; image++)
-    image_gradient(&l, &shared, g + image * result, y + image * result, s->pooled ? index + image * result : NULL,
-                   flow_input_at(s, x, image * input), dx ? dx + image * input : NULL, dw, db, canvas, x_copy, &anew);
+  memset(canvas, 0, group_floats(&l) * sizeof(float));
+  for (int64_t image = 0; image < s->images; image += l.group)
+    images_gradient(call, &l, &shared, image, s->images - image < l.group ? s->images - image : l.group, canvas, &anew);
   if (dw && anew) memset(dw, 0, (size_t)(positions_of(s) * s->channels_out) * sizeof(float)); /* no pixels */
   return FLOW_OK;
 }
@@ -370,7 +414,12 @@ static double cost_direct(const flow_call *call)
   double outputs = (double)(s->groups * flow_padded_channels(s->group_out));
   double inputs = (double)(s->groups * flow_padded_channels(s->group_in));
   double share = s->depthwise ? 0.3 : 0.8, cost = 0;
-  if (!call->outputs[1].unused) cost += flow_cost_arithmetic(pixels * taps * (double)s->group_in * outputs, share);
+  if (!call->outputs[1].unused) {
+    double pass = (double)(l.group > 1 ? l.group * s->out[0] * s->out[1] : PASS_PIXELS),
+           sums = taps * (double)(s->group_in * s->channels_out);
+    cost += flow_cost_arithmetic(pixels * taps * (double)s->group_in * outputs, share);
+    if (sums * sizeof(float) > CANVAS_BYTES) cost += flow_cost_stream(2 * sums * sizeof(float) * pixels / pass);
+  }
   if (!call->outputs[0].unused)
     cost += flow_cost_arithmetic(pixels * taps * (double)s->group_out * (s->depthwise ? 1 : inputs), share);
   double canvas = (double)s->images * (double)(l.rows * l.width * l.pixel);

@@ -28,11 +28,11 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
   /* The sums of the next tile lie far apart, where no prefetcher looks for them. */
   FLOW_UNROLL(24)
   for (int i = 0; i < positions * vectors; i++) __builtin_prefetch(dw + (positions + i / vectors) * dw_step + i % vectors * VL, 1);
-  for (int64_t row = 0; row < pixels->rows; row++) {
+  for (int64_t row = 0, image = 0; image < pixels->images; ++row == pixels->rows ? row = 0, image++ : 0) {
     const float *inputs[12];
     FLOW_UNROLL(12)
-    for (int p = 0; p < positions; p++) inputs[p] = x + row * pixels->x_row_step + offsets[p];
-    const float *gradient = g + row * pixels->g_row_step;
+    for (int p = 0; p < positions; p++) inputs[p] = x + image * pixels->x_image_step + row * pixels->x_row_step + offsets[p];
+    const float *gradient = g + image * pixels->g_image_step + row * pixels->g_row_step;
     int64_t at = 0;
     for (int64_t column = 0; column < pixels->columns; column++, at += pixels->x_step, gradient += pixels->g_step) {
       vf v[2];

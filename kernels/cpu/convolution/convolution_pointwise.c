@@ -268,7 +268,7 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
                           float *dx, float *dw, float *db, int anew)
 {
   if (db) sum_pixels(pixels, g, g_step, s->channels_out, db);
-  flow_pixels range = { .rows = 1, .columns = pixels, .x_step = s->channels_in, .g_step = g_step, .anew = anew };
+  flow_pixels range = { .images = 1, .rows = 1, .columns = pixels, .x_step = s->channels_in, .g_step = g_step, .anew = anew };
   for (int64_t block = 0; block < s->channels_out && dw; block += BLOCK)
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
