@@ -2,7 +2,9 @@
  * in a member's block. See instance.h.
  *
  * A slot is what one member takes at a time, and has its own partial sums. A chunk is a part of a slot through which all ops of the
- * segment go before the next chunk begins, so that what one op writes is still in the second-level cache when the next op reads it.
+ * segment go before the next chunk begins, so that what one op writes is still in the second-level cache when the next op reads it. Where
+ * an op reads more weights for every chunk than that cache holds, chunks are larger: rows that leave the cache cost less then than weights
+ * that are read again and again.
  * Where a segment has sums, both numbers decide in which order numbers are added, and so the bits of the result: then they follow from
  * shapes and the instruction set only, never from the machine's cache or its number of threads. */
 #include <unistd.h>
@@ -15,6 +17,9 @@
  * copy: then there are fewer slots. FEW_SLOTS are kept up to the larger limit, so that some threads have work even in such layers. */
 static const size_t usual_partial_bytes = (size_t)64 << 20, most_partial_bytes = (size_t)256 << 20;
 enum { FEW_SLOTS = 4 };
+
+/* Of a chunk that is larger than the cache. */
+static const size_t most_chunk_bytes = (size_t)32 << 20;
 
 /* Slots of a segment whose partial sums take `bytes` per slot: a power of two, at most FLOW_MAX_SLOTS. From shapes only. */
 static int slots_for_sums(size_t bytes)
@@ -76,8 +81,28 @@ static size_t outer_row_bytes(const flow_entry *entry)
   return bytes;
 }
 
+/* Bytes that one entry of a segment reads again, or reads and writes, for every chunk: weights and sums, the most of all entries. From
+ * shapes only. Of a table an op reads the rows that its indices name. */
+static size_t repeated_bytes(const flow_instance *instance, int s)
+{
+  const flow_plan *plan = instance->plan;
+  size_t most = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    const int has_table = (flow_op(plan->graph->nodes[entry->node].op)->flags & FLOW_OP_CHECKS) != 0;
+    size_t bytes = 0;
+    for (int i = 0; i < entry->input_count + entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[i];
+      if (b->mode == FLOW_BIND_PARTIAL) bytes += 2 * b->bytes;
+      if (b->mode == FLOW_BIND_WHOLE && !has_table) bytes += flow_value_bytes(&plan->graph->values[b->value].signature, 0);
+    }
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
 /* How many rows of a segment a cache holds: what lives inside it at one time (as place_locals laid one row out), and the most
- * that one entry touches outside. */
+ * that one entry touches outside; as many as take the bytes that every chunk reads again, if these are more. */
 static int64_t rows_that_fit(const flow_instance *instance, int s, int sums)
 {
   const flow_plan *plan = instance->plan;
@@ -86,7 +111,9 @@ static int64_t rows_that_fit(const flow_instance *instance, int s, int sums)
     size_t bytes = outer_row_bytes(&instance->entries[plan->segments[s].first + k]);
     if (bytes > outside) outside = bytes;
   }
-  size_t row = instance->stages[s].local_bytes + outside, budget = chunk_budget(sums);
+  size_t row = instance->stages[s].local_bytes + outside, budget = chunk_budget(sums), repeated = repeated_bytes(instance, s);
+  if (repeated > most_chunk_bytes) repeated = most_chunk_bytes;
+  if (repeated > budget) budget = repeated;
   return row < 1 ? (int64_t)budget : row < budget ? (int64_t)(budget / row) : 1;
 }
 
