@@ -207,8 +207,8 @@ static void add_weight_gradient(const layout *l, const int64_t *positions, int64
     .g_row_step = l->width * l->pixel,
     .g_step = l->pixel,
   };
-  /* Whole rows of gradients, as many as PASS_PIXELS, at least one; of several images, whose pixels are few, all. Each block of channels goes
-   * over a pass before the next begins. */
+  /* Whole rows of gradients, as many as PASS_PIXELS, at least one; of several images, whose pixels are few, all. Each block of channels
+   * goes over a pass before the next begins. */
   int64_t pass = images > 1 ? last - first : PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
   for (int64_t row = first; row < last; row += pass) {
     pixels.rows = last - row < pass ? last - row : pass;
@@ -297,8 +297,8 @@ static images_view images_from(const flow_call *call, const flow_geometry *s, in
   };
 }
 
-/* All three gradients of `images` that have a canvas each, one unless they are small. *anew: dw begins with them, and no longer does so when
- * some of it has been added. */
+/* All three gradients of `images` that have a canvas each, one unless they are small. *anew: dw begins with them, and no longer does so
+ * when some of it has been added. */
 static void images_gradient(const flow_call *call, const layout *l, const shared_view *shared, int64_t image, int64_t images, float *canvas,
                             int *anew)
 {
