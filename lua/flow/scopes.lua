@@ -35,24 +35,6 @@ local function is_independent(name)
   return false
 end
 
--- The names of the layers inside of which the running coroutine is, "model/block"; nil: of none. With a layer: those of one inside.
-local function path(own, layer)
-  if not layer or own.innermost == layer then return own.path end
-  return own.path and own.path .. "/" .. layer.name or layer.name
-end
-function scopes.path(layer) return path(scopes.own(), layer) end
-
--- Calls f(...) inside of the layer: variables that are made there have its name in their paths. Returns one result.
-function scopes.inside(layer, f, ...)
-  local own = scopes.own()
-  local before, innermost = own.path, own.innermost
-  own.path, own.innermost = path(own, layer), layer
-  local ok, result = pcall(f, ...)
-  own.path, own.innermost = before, innermost
-  if not ok then error(result, 0) end
-  return result
-end
-
 -- Returns what modules call as native.C: the functions of the library. declaration_of(name): its declaration (cdef/functions.lua), or nil;
 -- declare(name) makes one known; new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
 function scopes.install(state, library, declaration_of, declare, context, new_handle)

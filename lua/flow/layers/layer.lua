@@ -18,6 +18,7 @@ local mixed_precision = require "flow.layers.mixed_precision"
 local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
+local inside = require "flow.layers.inside"
 local own_build = require "flow.layers.classes.build"
 local parameters = require "flow.layers.classes.parameters"
 
@@ -181,7 +182,7 @@ function Layer:add_weight(options)
   local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
   local name, what = self.name .. "/" .. options.name, object.title(self) .. ": add_weight"
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
-  rawset(weight, "_path", scopes.path(self) .. "/" .. options.name)
+  rawset(weight, "_path", inside.path(self) .. "/" .. options.name)
   local regularize = options.regularizer and penalties.regularizer(what, options.regularizer)
   if options.constraint then require("flow.layers.constraints")._attach(what, weight, options.constraint) end
   self._own[#self._own + 1] = weight      -- from here on nothing fails
@@ -289,7 +290,7 @@ local function run_call(self, inputs, list, training, call)
   if self._has_run or self._handle and not rawget(self, "_own_call") then
     ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
   else      -- layers that are called for the first time there make their variables
-    ok, result = pcall(scopes.inside, self, run_inherited, self, inputs, list, training, before, own, call)
+    ok, result = pcall(inside.call, self, run_inherited, self, inputs, list, training, before, own, call)
     rawset(self, "_has_run", ok)
   end
   own.training_is_open = was_open

@@ -6,6 +6,7 @@ local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
 local scopes = require "flow.scopes"
+local inside = require "flow.layers.inside"
 local signature = require "flow.signature"
 local strings = require "flow.tensor.strings"
 
@@ -152,7 +153,7 @@ local function trace_call(layer, list, single, training, as_call)
     local traced = {}
     for i = 1, #list do traced[i] = masked_input(list[i]) end
     local given = single and traced[1] or traced
-    local result = scopes.inside(layer, layer._run, layer, given, traced, training or false, as_call and as_call(traced))
+    local result = inside.call(layer, layer._run, layer, given, traced, training or false, as_call and as_call(traced))
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     local keys = type(result) == "table" and not getmetatable(result) and type(next(result)) == "string" and names.sorted(result)
     if keys then      -- by name: in the order of the names

@@ -23,6 +23,7 @@ local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
 local scopes = require "flow.scopes"
+local inside = require "flow.layers.inside"
 local call_order = require "flow.model.call_order"
 local named_data = require "flow.model.named_data"
 local host_inputs = require "flow.model.host_inputs"
@@ -376,7 +377,7 @@ end
 -- Once the input shape is known the layers are called on symbolic tensors, which builds them and finds every shape.
 local function connect(self)
   local outputs = { self._input }
-  for _, layer in ipairs(self._children) do outputs = scopes.inside(self, outputs_of, layer, outputs) end
+  for _, layer in ipairs(self._children) do outputs = inside.call(self, outputs_of, layer, outputs) end
   set_graph(self, { self._input }, outputs)
 end
 
@@ -410,7 +411,7 @@ function Sequential:add(layer)
   local input = self._input or given and require("flow.layers").Input(given)
   if input then
     local before = rawget(self, "outputs") or { input }
-    local outputs = scopes.inside(self, outputs_of, layer, before)      -- a layer that does not fit is not added
+    local outputs = inside.call(self, outputs_of, layer, before)      -- a layer that does not fit is not added
     rawset(self, "_input", input)
     set_graph(self, { input }, outputs)
   end

@@ -1,6 +1,6 @@
 -- build.lua: how layers written in Lua are built where a script asks for it: layer:build { -1, 4 }.
 
-local scopes = require "flow.scopes"
+local inside = require "flow.layers.inside"
 local placement = require "flow.tensor.placement"
 local variable = require "flow.tensor.variable"
 local symbolic = require "flow.layers.symbolic"
@@ -32,7 +32,7 @@ end
 function own_build.run(layer, build, ...)
   local weights, regularizers = #layer._own, #(rawget(layer, "_regularizers") or {})
   rawset(layer, "_building", true)
-  local ok, problem = pcall(scopes.inside, layer, require "flow.tensor.outside_traces", build, layer, ...)
+  local ok, problem = pcall(inside.call, layer, require "flow.tensor.outside_traces", build, layer, ...)
   rawset(layer, "_building", nil)
   if ok then return end
   cut(layer._own, weights)

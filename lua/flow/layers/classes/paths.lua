@@ -2,7 +2,7 @@
 -- that of a part such as a cell or the projection of queries, and the variable's: "model/lstm/lstm_cell/kernel".
 
 local native = require "flow.ffi"
-local scopes = require "flow.scopes"
+local inside = require "flow.layers.inside"
 local variable = require "flow.tensor.variable"
 
 local C = native.C
@@ -10,7 +10,7 @@ local group_path, part_name, first = native.array("const char *", 1), native.arr
 
 -- The variables of a layer that was just built.
 return function(layer)
-  local above, group, made = scopes.path(layer), 0, {}
+  local above, group, made = inside.path(layer), 0, {}
   local count = C.flow_layer_group(layer._handle, group, group_path, part_name, first)
   while count >= 0 do
     local path = group == 0 and above or above .. "/" .. native.string(part_name[0])
