@@ -18,7 +18,7 @@ local mixed_precision = require "flow.layers.mixed_precision"
 local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 local scopes = require "flow.scopes"
-local inside = require "flow.layers.inside"
+local inside = require "flow.layers.classes.inside"
 local own_build = require "flow.layers.classes.build"
 local parameters = require "flow.layers.classes.parameters"
 
@@ -277,6 +277,8 @@ end
 local CALL = { training = true }
 local is_single = several.is_single
 
+local function run_first(self, ...) return inside.call(self, run_inherited, self, ...) end
+
 -- Runs the built layer as the outermost call, or as one inside of another, whose training it inherits.
 local function run_call(self, inputs, list, training, call)
   local own = scopes.own()
@@ -286,13 +288,9 @@ local function run_call(self, inputs, list, training, call)
   if is_open and self._trains_alone then is_open, training = false, true end
   own.training_is_open = is_open or nil
   if training == nil then training = before or false end
-  local ok, result
-  if self._has_run or self._handle and not rawget(self, "_own_call") then
-    ok, result = pcall(run_inherited, self, inputs, list, training, before, own, call)
-  else      -- layers that are called for the first time there make their variables
-    ok, result = pcall(inside.call, self, run_inherited, self, inputs, list, training, before, own, call)
-    rawset(self, "_has_run", ok)
-  end
+  local first = not (self._has_run or self._handle and not rawget(self, "_own_call"))      -- layers inside make their variables then
+  local ok, result = pcall(first and run_first or run_inherited, self, inputs, list, training, before, own, call)
+  if first then rawset(self, "_has_run", ok) end
   own.training_is_open = was_open
   if not ok then
     own.training = before

@@ -6,7 +6,7 @@ local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
 local scopes = require "flow.scopes"
-local inside = require "flow.layers.inside"
+local inside = require "flow.layers.classes.inside"
 local signature = require "flow.signature"
 local strings = require "flow.tensor.strings"
 

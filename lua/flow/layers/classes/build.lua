@@ -1,6 +1,6 @@
 -- build.lua: how layers written in Lua are built where a script asks for it: layer:build { -1, 4 }.
 
-local inside = require "flow.layers.inside"
+local inside = require "flow.layers.classes.inside"
 local placement = require "flow.tensor.placement"
 local variable = require "flow.tensor.variable"
 local symbolic = require "flow.layers.symbolic"

@@ -2,7 +2,7 @@
 -- that of a part such as a cell or the projection of queries, and the variable's: "model/lstm/lstm_cell/kernel".
 
 local native = require "flow.ffi"
-local inside = require "flow.layers.inside"
+local inside = require "flow.layers.classes.inside"
 local variable = require "flow.tensor.variable"
 
 local C = native.C
