@@ -48,7 +48,7 @@ describe("many workers on one machine", function()
       print("shape", table.concat(x.shape, "x"))
       print(select(2, pcall(function() flow.layers.Dense("many") end)))
       local trace = select(2, xpcall(function() flow.layers.Dense("many") end, debug.traceback))
-      print((trace:match "[%%w_/]+/flow/errors.lua:%%d+: in"))]])
+      print((trace:match "%%S+/flow/errors.lua:%%d+: in"))]])
       :format(folder))
     local output, code = support.run(("FLOWLUA_PATH=%s timeout -k 5 60 %s launch --workers 8 --threads 1 %s"):format(folder,
       support.program, script))
@@ -57,7 +57,8 @@ describe("many workers on one machine", function()
     assert.equal(8, count "left\tnil\t0\n", output)
     assert.equal(8, count "shape\t1x2\n", output)
     assert.equal(8, count "task.lua:7: Dense: ", output)
-    assert.equal(8, count(("] %s/flow/errors.lua:%%d+: in\n"):format(folder)), output)
+    local known = folder:match "[^/]+/[^/]+$"      -- of a long path, Lua names the end
+    assert.equal(8, count(("] %%S*%s/flow/errors.lua:%%d+: in\n"):format(known)), output)
     os.execute("rm -r " .. folder)
   end)
 

@@ -165,6 +165,21 @@ static void pool_row(const flow_geometry *s, const float *const *rows, int64_t s
   else pool_windows(s->pool[0], s->pool[1], s, rows, step, channels, y, index);
 }
 
+/* Row `row` of one block of output channels, without pooling: a kernel's rows that meet zeros above or below the image are left out. x: the
+ * input row under the first row of the kernel; taps, weights: of the whole kernel. */
+static void convolve_inside(const layout *l, const flow_taps *taps, int64_t row, const float *x, const float *weights, const float *bias,
+                            int64_t channels, float *y)
+{
+  const flow_geometry *s = &l->s;
+  flow_taps inside = *taps;
+  int64_t first, per_row = l->taps / s->kernel[0];
+  int64_t rows = flow_rows_inside(row * s->stride[0] - s->before[0], s->dilation[0], s->in[0], s->kernel[0], &first);
+  inside.offsets += first * per_row;
+  inside.count = rows * per_row;
+  flow_convolve_row(&inside, x, weights + first * per_row * taps->run * flow_padded_channels(channels), bias,
+                    s->relu ? 0.0f : -__builtin_inff(), channels, y, s->channels_out, s->out[1]);
+}
+
 /* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
 static void convolve_block(const layout *l, const int64_t *offsets, const float *x, const float *weights, const float *bias,
                            flow_ahead *ahead, int64_t channels, int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
@@ -183,7 +198,8 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
   if (!s->pooled) {
     float floor = s->relu ? 0.0f : -__builtin_inff();
     for (int64_t row = first; row < last; row++, x += row_step)
-      convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+      if (!s->depthwise && !l->dots) convolve_inside(l, &taps, row, x, weights, bias, channels, y + row * y_row);
+      else convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
     return;
   }
   /* Windows of 2 x 2 side by side: the four outputs of a window are in registers together, and the ring is not needed. */
@@ -316,6 +332,7 @@ static double cost_direct(const flow_call *call)
   if (l.dots) padded = (double)s->channels_out;
   double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
   double packed = (double)l.packed * sizeof(float) * (call->kept ? 1 : 2);
+  if (!l.dots && !s->pooled && s->out[0] > 0) taps *= (double)flow_row_pairs(s) / (double)(s->out[0] * s->kernel[0]);
   return flow_cost_arithmetic(pixels * (taps + (l.dots ? 4 * VL : 4)) * padded, l.dots ? 0.8 : 0.9) + flow_cost_cached(copied + packed);
 }
 

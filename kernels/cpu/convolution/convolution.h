@@ -110,6 +110,25 @@ static inline flow_stride_phase flow_stride_phase_of(const flow_geometry *geomet
   return phase;
 }
 
+/* Of `count` rows of a kernel, of which the first meets row `at` of an image and the others every `step`-th, those that meet one of the
+ * image's `size` rows, not the zeros around them: from *first on, as many as this returns. All, if none does: a sum has a term. */
+static inline int64_t flow_rows_inside(int64_t at, int64_t step, int64_t size, int64_t count, int64_t *first)
+{
+  int64_t lowest = at < 0 ? (step - 1 - at) / step : 0, highest = at < size ? (size - 1 - at) / step : -1;
+  if (highest > count - 1) highest = count - 1;
+  *first = lowest > highest ? 0 : lowest;
+  return lowest > highest ? count : highest - lowest + 1;
+}
+
+/* How many pairs of a row of outputs and a row of the kernel there are whose input is a row of the image. */
+static inline int64_t flow_row_pairs(const flow_geometry *s)
+{
+  int64_t pairs = 0, first;
+  for (int64_t row = 0; row < s->out[0]; row++)
+    pairs += flow_rows_inside(row * s->stride[0] - s->before[0], s->dilation[0], s->in[0], s->kernel[0], &first);
+  return pairs;
+}
+
 /* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */
 typedef struct flow_tap_range { int64_t first, step, count; } flow_tap_range;
 

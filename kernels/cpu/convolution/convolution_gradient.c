@@ -250,9 +250,18 @@ static const float *phase_gradient(const layout *l, const stride_phase *rows, co
       int64_t channels = outputs - block < BLOCK ? outputs - block : BLOCK;
       const float *from = canvas + (s->depthwise ? block : group * s->group_out);
       float *to = dx + group * s->group_in + block;
-      for (int64_t row = first; row < last; row++)
-        (s->depthwise ? flow_depthwise_row : flow_convolve_row)(&taps, from + (row - first) * l->width * l->pixel, weights, bias,
-                                                                -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+      for (int64_t row = first; row < last; row++, from += l->width * l->pixel) {
+        /* Rows of the kernel that meet zeros above or below the gradient are left out. */
+        int64_t top, per_row = run ? 1 : columns->taps.count, of_row = per_row * taps.run * flow_padded_channels(channels);
+        int64_t inside = flow_rows_inside(row + rows->start - l->margin[0], rows->step, s->out[0], rows->taps.count, &top);
+        flow_taps own = taps;
+        own.offsets += top * per_row;
+        own.count = inside * per_row;
+        if (s->depthwise)
+          flow_depthwise_row(&taps, from, weights, bias, -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+        else
+          flow_convolve_row(&own, from, weights + top * of_row, bias, -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+      }
       weights += rows->taps.count * columns->taps.count * inputs * flow_padded_channels(channels);
     }
   }
@@ -414,6 +423,7 @@ static double cost_direct(const flow_call *call)
   double outputs = (double)(s->groups * flow_padded_channels(s->group_out));
   double inputs = (double)(s->groups * flow_padded_channels(s->group_in));
   double share = s->depthwise ? 0.3 : 0.8, cost = 0;
+  double inside = s->depthwise ? 1 : (double)flow_row_pairs(s) / (double)(s->out[0] * s->kernel[0]);
   if (!call->outputs[1].unused) {
     double pass = (double)(l.group > 1 ? l.group * s->out[0] * s->out[1] : PASS_PIXELS),
            sums = taps * (double)(s->group_in * s->channels_out);
@@ -421,7 +431,7 @@ static double cost_direct(const flow_call *call)
     if (sums * sizeof(float) > CANVAS_BYTES) cost += flow_cost_stream(2 * sums * sizeof(float) * pixels / pass);
   }
   if (!call->outputs[0].unused)
-    cost += flow_cost_arithmetic(pixels * taps * (double)s->group_out * (s->depthwise ? 1 : inputs), share);
+    cost += flow_cost_arithmetic(pixels * taps * (double)s->group_out * (s->depthwise ? 1 : inputs) * inside, share);
   double canvas = (double)s->images * (double)(l.rows * l.width * l.pixel);
   double copied = l.x_copied ? (double)(s->images * s->in[0] * s->in[1] * l.x_pixel) : 0;
   return cost + flow_cost_cached((2 * canvas + 2 * copied) * sizeof(float));
