@@ -19,13 +19,13 @@ local function random_case(number)
     options = options,
     kernel = flow.random.uniform({ kernel[1], kernel[2], inputs / groups, outputs }, { minval = -1, maxval = 1, seed = number + 1 }),
     x = flow.random.uniform({ draw(1, 12), size[1], size[2], inputs }, { minval = -1, maxval = 1, seed = number }),
-    label = ("number %d: {%d, %d, %d} to %d, kernel %d x %d, strides %d, dilation %d, %s, groups %d"):format(number, size[1], size[2], inputs,
-      outputs, kernel[1], kernel[2], options.strides, options.dilation_rate or 1, options.padding, groups),
+    label = ("number %d: {%d, %d, %d} to %d, kernel %d x %d, strides %d, dilation %d, %s, groups %d"):format(number, size[1], size[2],
+      inputs, outputs, kernel[1], kernel[2], options.strides, options.dilation_rate or 1, options.padding, groups),
   }
 end
 
 -- The result and the gradients of the images and the kernel.
-local function results(case, x, kernel, planned)
+local function results(case, images, filters, planned)
   local function f(x, kernel)
     local tape = flow.GradientTape()
     tape:watch(x)
@@ -33,7 +33,7 @@ local function results(case, x, kernel, planned)
     local y = tape:record(function() return flow.conv(x, kernel, case.options) end)
     return { y, unpack(tape:gradient(y, { x, kernel }, flow.cos(y * 3))) }
   end
-  return (planned and flow.fn(f) or f)(x, kernel)
+  return (planned and flow.fn(f) or f)(images, filters)
 end
 
 describe("convolutions of small images", function()
@@ -45,7 +45,7 @@ describe("convolutions of small images", function()
         for i, found in ipairs(results(case, case.x, case.kernel, planned)) do
           local scale = flow.max(flow.abs(expected[i])):item() + 1e-3
           local difference = flow.max(flow.abs(found:to("float64") - expected[i])):item()
-          assert.is_true(difference <= 2e-5 * scale, ("%s: result %d is off by %g of %g"):format(case.label, i, difference, scale))
+          assert.is_true(difference <= 5e-5 * scale, ("%s: result %d is off by %g of %g"):format(case.label, i, difference, scale))
         end
       end
       if number % 50 == 0 then collectgarbage() end
