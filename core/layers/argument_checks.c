@@ -24,15 +24,25 @@ enum { NAME_SIZE = 128, LIST_SIZE = 1024 };
 static const char *expected_text(flow_argument_type type)
 {
   static const char *const texts[] = {
-    [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
-    [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_TRIPLE] = "an integer or a list of three integers",
+    [FLOW_INTEGER] = "an integer",
+    [FLOW_NUMBER] = "a number",
+    [FLOW_BOOLEAN] = "true or false",
+    [FLOW_TEXT] = "a text",
+    [FLOW_PAIR] = "an integer or a list of two integers",
+    [FLOW_TRIPLE] = "an integer or a list of three integers",
     [FLOW_VOLUME_SIDES] = "an integer, {depth, height, width} or {{before, after}, {top, bottom}, {left, right}}",
-    [FLOW_SINGLE] = "an integer or a list of one", [FLOW_SHAPE] = "a list of integers",
-    [FLOW_SIZES] = "a list of positive integers, -1 for the input's size", [FLOW_NUMBERS] = "a number or a list of numbers",
+    [FLOW_SINGLE] = "an integer or a list of one",
+    [FLOW_SHAPE] = "a list of integers",
+    [FLOW_SIZES] = "a list of positive integers, -1 for the input's size",
+    [FLOW_NUMBERS] = "a number or a list of numbers",
     [FLOW_SIDES] = "an integer, {height, width} or {{top, bottom}, {left, right}}",
-    [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer",
-    [FLOW_REGULARIZER] = "the name of a regularizer", [FLOW_CONSTRAINT] = "the name of a constraint",
-    [FLOW_AXES] = "an axis or a list of axes", [FLOW_ABSENT] = "null"
+    [FLOW_ACTIVATION] = "the name of an activation",
+    [FLOW_INITIALIZER] = "the name of an initializer",
+    [FLOW_REGULARIZER] = "the name of a regularizer",
+    [FLOW_CONSTRAINT] = "the name of a constraint",
+    [FLOW_AXES] = "an axis or a list of axes",
+    [FLOW_NAMED] = "a table of numbers with names",
+    [FLOW_ABSENT] = "null"
   };
   return texts[type];
 }
@@ -76,6 +86,15 @@ static const char *parameter_names(const flow_argument *parameters, char *buffer
   return buffer;
 }
 
+/* The choices of a parameter: "rmin, rmax, dmax". */
+static const char *choices_text(const flow_argument *parameter, char *buffer, int size)
+{
+  flow_text text = flow_text_into(buffer, size);
+  for (const char *p = parameter->choices; *p; p += strcspn(p, "|"), p += *p == '|')
+    flow_text_add(&text, p == parameter->choices ? "%.*s" : ", %.*s", (int)strcspn(p, "|"), p);
+  return buffer;
+}
+
 /* ---- defaults ---------------------------------------------------------------------------------------------------------- */
 
 /* The default of a parameter as a value; `numbers` has room for FLOW_MAX_RANK. Texts of defaults are the record's own and well formed, so
@@ -107,7 +126,13 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       if ((parameter->type == FLOW_NUMBERS || parameter->type == FLOW_AXES) && value.count == 1)
         value = (argument_value){ .kind = VALUE_NUMBER, .number = numbers[0] };
       break;
-    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_CONSTRAINT: case FLOW_ABSENT:
+    case FLOW_TEXT:
+    case FLOW_ACTIVATION:
+    case FLOW_INITIALIZER:
+    case FLOW_REGULARIZER:
+    case FLOW_CONSTRAINT:
+    case FLOW_NAMED:
+    case FLOW_ABSENT:
       value.kind = VALUE_TEXT;
       value.text = initial;
       break;
@@ -314,6 +339,9 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
     case FLOW_NUMBERS:
       if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;
+    case FLOW_NAMED: /* without names: what is left of a table is an empty list */
+      if (value->kind != VALUE_NUMBERS || value->count > 0) return wrong_type(who, name, parameter, value);
+      break;
     case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_CONSTRAINT:
       if (value->kind != VALUE_TEXT) return wrong_type(who, name, parameter, value);
       return store_text(who, name, parameter, value, result);
@@ -339,8 +367,8 @@ static const char *renaming(const char *name, char *text, size_t size)
   return text;
 }
 
-/* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. result NULL: names
- * with a dot are not asked for yet, since the choice whose options they are has not been stored. */
+/* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. result NULL: what
+ * they are is not known yet, so that options of a choice pass. */
 static flow_status check_name(const char *who, const flow_argument *parameters, const char *name, const flow_arguments *result)
 {
   char known[LIST_SIZE], hint[FLOW_SUGGESTION_SIZE], parameter[NAME_SIZE];
@@ -349,11 +377,18 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
   if (dot) {
     snprintf(parameter, sizeof parameter, "%.*s", (int)(dot - name), name);
     int index = flow_argument_find(parameters, parameter);
-    if (index >= 0 && flow_argument_is_choice(parameters[index].type)) {
+    int choice = index >= 0 && flow_argument_is_choice(parameters[index].type);
+    if (index >= 0 && !choice && parameters[index].type != FLOW_NAMED)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s must be %s, found a table with the name \"%s\"", who, parameter,
+                       expected_text(parameters[index].type), dot + 1);
+    if (index >= 0 && (!result || flow_arguments_value(result, name))) return FLOW_OK;
+    if (choice) {
       const char *chosen = flow_argument_text(result, parameter);
-      if (flow_arguments_value(result, name)) return FLOW_OK;
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" takes no option \"%s\"", who, parameter, chosen ? chosen : "null", dot + 1);
     }
+    if (index >= 0)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has no number \"%s\"; the names are %s", who, parameter, dot + 1,
+                       choices_text(&parameters[index], known, sizeof known));
   }
   flow_suggestion suggestion = flow_suggestion_for(name);
   for (int i = 0; parameters[i].name; i++) flow_suggestion_offer(&suggestion, parameters[i].name);
@@ -371,6 +406,24 @@ static int is_nothing(const flow_argument *parameter, const argument_value *valu
   if (!value || value->kind == VALUE_NULL) return 1;
   return value->kind == VALUE_BOOLEAN && value->number == 0 && parameter->type != FLOW_BOOLEAN && parameter->initial &&
          strcmp(parameter->initial, "null") == 0;
+}
+
+/* The numbers of a FLOW_NAMED `name`, each under "<name>.<its own>"; with one the parameter itself is no longer null. */
+static flow_status store_named(const char *who, const char *name, const flow_argument *parameter, const flow_arguments *given,
+                               flow_arguments *result)
+{
+  static const flow_argument number = { "", FLOW_NUMBER, NULL, NULL };
+  const double none = 0;
+  char inner[NAME_SIZE];
+  for (const char *p = parameter->choices; *p; p += strcspn(p, "|"), p += *p == '|') {
+    flow_text text = flow_text_into(inner, sizeof inner);
+    flow_text_add(&text, "%s.%.*s", name, (int)strcspn(p, "|"), p);
+    const argument_value *value = flow_arguments_value(given, inner);
+    if (!value || value->kind == VALUE_NULL) continue;
+    FLOW_TRY(flow_arguments_store(result, name, &(argument_value){ .kind = VALUE_NUMBERS, .numbers = &none, .rank = 1 }));
+    FLOW_TRY(store_checked(who, inner, &number, value, result));
+  }
+  return FLOW_OK;
 }
 
 /* Puts every parameter into `result`, under "<prefix><name>". A choice with options (an initializer) is followed by its own parameters
@@ -394,6 +447,7 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
     }
     if (value->kind == VALUE_NULL) FLOW_TRY(flow_arguments_store(result, name, value));
     else FLOW_TRY(store_checked(who, name, parameter, value, result));
+    if (parameter->type == FLOW_NAMED) FLOW_TRY(store_named(who, name, parameter, given, result));
     flow_argument_choice choice;
     if (value->kind != VALUE_NULL && flow_argument_choice_find(parameter->type, flow_argument_text(result, name), &choice)) {
       char inner[NAME_SIZE];
@@ -412,8 +466,7 @@ flow_status flow_arguments_complete(const char *who, const flow_argument *parame
   flow_arguments *result;
   flow_status status;
   /* Names first: "unknown option filtres" explains more than "filters is missing". */
-  for (int i = 0; given && i < given->count; i++)
-    if (!strchr(given->values[i].name, '.')) FLOW_TRY(check_name(who, parameters, given->values[i].name, NULL));
+  for (int i = 0; given && i < given->count; i++) FLOW_TRY(check_name(who, parameters, given->values[i].name, NULL));
   FLOW_TRY(flow_arguments_new(&result));
   FLOW_TRY_GOTO(complete_into(who, "", parameters, given, result), fail);
   for (int i = 0; given && i < given->count; i++)

@@ -241,12 +241,25 @@ flow_status flow_arguments_extract(const flow_arguments *arguments, const char *
 const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
-    [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
-    [FLOW_SINGLE] = "single", [FLOW_TRIPLE] = "triple", [FLOW_VOLUME_SIDES] = "volume sides",
-    [FLOW_SHAPE] = "shape", [FLOW_AXES] = "axes", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides",
+    [FLOW_INTEGER] = "integer",
+    [FLOW_NUMBER] = "number",
+    [FLOW_BOOLEAN] = "boolean",
+    [FLOW_TEXT] = "text",
+    [FLOW_PAIR] = "pair",
+    [FLOW_SINGLE] = "single",
+    [FLOW_TRIPLE] = "triple",
+    [FLOW_VOLUME_SIDES] = "volume sides",
+    [FLOW_SHAPE] = "shape",
+    [FLOW_AXES] = "axes",
+    [FLOW_SIZES] = "sizes",
+    [FLOW_NUMBERS] = "numbers",
+    [FLOW_SIDES] = "sides",
+    [FLOW_NAMED] = "named numbers",
     [FLOW_ACTIVATION] = "activation",
-    [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer",
-    [FLOW_CONSTRAINT] = "constraint", [FLOW_ABSENT] = "null"
+    [FLOW_INITIALIZER] = "initializer",
+    [FLOW_REGULARIZER] = "regularizer",
+    [FLOW_CONSTRAINT] = "constraint",
+    [FLOW_ABSENT] = "null"
   };
   return names[type];
 }

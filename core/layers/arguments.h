@@ -7,21 +7,25 @@
 #include "base/memory.h"
 
 typedef enum flow_argument_type {
-  FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
-  FLOW_PAIR,          /* one integer or a list of two: {height, width} */
-  FLOW_SINGLE,        /* one integer or a list of one; kept as a list: {steps} */
-  FLOW_TRIPLE,        /* one integer or a list of three: {depth, height, width} */
-  FLOW_SHAPE,         /* list of integers */
-  FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
-  FLOW_AXES,          /* one axis or a list of them, from 0, kept as it was given */
-  FLOW_NUMBERS,       /* one number or a list of numbers, which may be nested, kept as it was given */
-  FLOW_SIDES,         /* one integer, {height, width} or {{top, bottom}, {left, right}}, none negative; kept as the last of these */
-  FLOW_VOLUME_SIDES,  /* the same of {depth, height, width} */
-  FLOW_ACTIVATION,    /* text, checked against the known activations */
-  FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
-  FLOW_REGULARIZER,   /* the same for regularizers: "kernel_regularizer.l2" */
-  FLOW_CONSTRAINT,    /* the same for constraints: "kernel_constraint.axis" */
-  FLOW_ABSENT         /* Keras has it, flowlua does not: only null is accepted */
+  FLOW_INTEGER,
+  FLOW_NUMBER,
+  FLOW_BOOLEAN,
+  FLOW_TEXT,
+  FLOW_PAIR,         /* one integer or a list of two: {height, width} */
+  FLOW_SINGLE,       /* one integer or a list of one; kept as a list: {steps} */
+  FLOW_TRIPLE,       /* one integer or a list of three: {depth, height, width} */
+  FLOW_SHAPE,        /* list of integers */
+  FLOW_SIZES,        /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
+  FLOW_AXES,         /* one axis or a list of them, from 0, kept as it was given */
+  FLOW_NUMBERS,      /* one number or a list of numbers, which may be nested, kept as it was given */
+  FLOW_NAMED,        /* numbers under some of the names in `choices`; they follow as "renorm_clipping.rmax" */
+  FLOW_SIDES,        /* one integer, {height, width} or {{top, bottom}, {left, right}}, none negative; kept as the last of these */
+  FLOW_VOLUME_SIDES, /* the same of {depth, height, width} */
+  FLOW_ACTIVATION,   /* text, checked against the known activations */
+  FLOW_INITIALIZER,  /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
+  FLOW_REGULARIZER,  /* the same for regularizers: "kernel_regularizer.l2" */
+  FLOW_CONSTRAINT,   /* the same for constraints: "kernel_constraint.axis" */
+  FLOW_ABSENT        /* Keras has it, flowlua does not: only null is accepted */
 } flow_argument_type;
 
 /* One parameter of a record. `initial` is the default as text ("0.001", "true", "valid", "2,2"); "null" = none;

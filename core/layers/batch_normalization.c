@@ -1,7 +1,10 @@
 /* batch_normalization.c: BatchNormalization (Ioffe and Szegedy 2015): (x - mean) / sqrt(variance + epsilon) * gamma + beta
  * over all axes but one. In training with the batch's mean and biased variance, which also move the moving averages; else,
  * and always when the layer is frozen, with the moving averages. Where replicas train together each takes the mean and variance of its own
- * part of the batch, as in Keras, unless they are `synchronized`. */
+ * part of the batch, as in Keras, unless they are `synchronized`. With `renorm` training also normalizes by averages, which a batch that
+ * is small or has few classes needs (Ioffe 2017): they are kept apart from the ones for prediction, since they follow faster. */
+#include <math.h>
+
 #include "graph/context.h"
 #include "autodiff/apply.h"
 #include "layers/express.h"
@@ -21,29 +24,64 @@ static const flow_argument parameters[] = {
   { "gamma_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "beta_constraint", FLOW_CONSTRAINT, "null", NULL },
   { "gamma_constraint", FLOW_CONSTRAINT, "null", NULL },
+  { "renorm", FLOW_BOOLEAN, "false", NULL },
+  { "renorm_clipping", FLOW_NAMED, "null", "rmin|rmax|dmax" },
+  { "renorm_momentum", FLOW_NUMBER, "0.99", NULL },
   { "synchronized", FLOW_BOOLEAN, "false", NULL },
   FLOW_LAYER_COMMON
 };
 
 /* Indices of the variables, in Keras' order; -1: not there. */
-typedef struct variable_indices { int gamma, beta, mean, variance; } variable_indices;
+typedef struct variable_indices {
+  int gamma, beta, mean, variance, deviation, renorm_mean, renorm_deviation;
+} variable_indices;
+
+static int renormalizes(const flow_layer *layer)
+{
+  return flow_argument_boolean(layer->arguments, "renorm");
+}
 
 /* The arguments decide which variables there are; they do not change after the layer is made. */
 static variable_indices indices_of(const flow_layer *layer)
 {
   int next = 0;
-  variable_indices indices = { -1, -1, -1, -1 };
+  variable_indices indices = { -1, -1, -1, -1, -1, -1, -1 };
   if (flow_argument_boolean(layer->arguments, "scale")) indices.gamma = next++;
   if (flow_argument_boolean(layer->arguments, "center")) indices.beta = next++;
   indices.mean = next++;
-  indices.variance = next;
+  indices.variance = next++;
+  if (!renormalizes(layer)) return indices;
+  indices.deviation = next++;
+  indices.renorm_mean = next++;
+  indices.renorm_deviation = next;
   return indices;
 }
 
+static const char RMIN[] = "renorm_clipping.rmin", RMAX[] = "renorm_clipping.rmax", DMAX[] = "renorm_clipping.dmax";
+
+static double limit(const flow_layer *layer, const char *name, double otherwise)
+{
+  return flow_argument_is_null(layer->arguments, name) ? otherwise : flow_argument_number(layer->arguments, name);
+}
+
+static flow_status check_momentum(const flow_layer *layer, const char *name)
+{
+  double momentum = flow_argument_number(layer->arguments, name);
+  if (momentum >= 0 && momentum <= 1) return FLOW_OK;
+  return flow_layer_fail(layer, "%s must be between 0 and 1, found %.15g", name, momentum);
+}
+
+/* Keras' config has an empty renorm_clipping where there are no limits, and null without renorm. */
 static flow_status check(flow_layer *layer)
 {
-  double momentum = flow_argument_number(layer->arguments, "momentum");
-  if (!(momentum >= 0 && momentum <= 1)) return flow_layer_fail(layer, "momentum must be between 0 and 1, found %.15g", momentum);
+  if (renormalizes(layer) && flow_argument_is_null(layer->arguments, "renorm_clipping"))
+    FLOW_TRY(flow_arguments_set_numbers(layer->arguments, "renorm_clipping", NULL, 0));
+  FLOW_TRY(check_momentum(layer, "momentum"));
+  FLOW_TRY(check_momentum(layer, "renorm_momentum"));
+  double rmin = limit(layer, RMIN, -INFINITY), rmax = limit(layer, RMAX, INFINITY), dmax = limit(layer, DMAX, INFINITY);
+  if (rmax < rmin)
+    return flow_layer_fail(layer, "renorm_clipping has rmin %.15g and rmax %.15g: rmax must not be the smaller one", rmin, rmax);
+  if (dmax < 0) return flow_layer_fail(layer, "renorm_clipping has dmax %.15g: it must not be negative", dmax);
   return flow_layer_check_epsilon(layer);
 }
 
@@ -58,7 +96,20 @@ static flow_status check_input(const flow_layer *layer, const flow_signature *in
   return flow_layer_check_built(layer, input, *axis);
 }
 
-/* Four float32 variables of one number for each channel; the moving ones are averaged over replicas when they are read. */
+/* A moving standard deviation begins as the root of the first moving variance. */
+static flow_status add_deviation(flow_context *context, flow_layer *layer, int index, const char *suffix, int64_t size)
+{
+  flow_tensor *variance, *deviation = NULL;
+  FLOW_TRY(flow_layer_initialize(context, layer, "moving_variance_initializer", 1, &size, &variance));
+  flow_expression e = flow_expression_of(context);
+  flow_status status = flow_expression_take(&e, flow_express(&e, FLOW_OP_sqrt, variance, NULL, NULL, NULL), &deviation);
+  if (status == FLOW_OK) status = flow_layer_adopt(context, layer, index, suffix, NULL, deviation, 0);
+  flow_tensor_release(deviation);
+  flow_tensor_release(variance);
+  return status;
+}
+
+/* float32 variables of one number for each channel; the moving ones are averaged over replicas when they are read. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -69,7 +120,11 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   if (indices.gamma >= 0) FLOW_TRY(flow_layer_add_variable(context, layer, indices.gamma, "gamma", "gamma_initializer", 1, &size, 1));
   if (indices.beta >= 0) FLOW_TRY(flow_layer_add_variable(context, layer, indices.beta, "beta", "beta_initializer", 1, &size, 1));
   FLOW_TRY(flow_layer_add_variable(context, layer, indices.mean, "moving_mean", "moving_mean_initializer", 1, &size, 0));
-  return flow_layer_add_variable(context, layer, indices.variance, "moving_variance", "moving_variance_initializer", 1, &size, 0);
+  FLOW_TRY(flow_layer_add_variable(context, layer, indices.variance, "moving_variance", "moving_variance_initializer", 1, &size, 0));
+  if (indices.deviation < 0) return FLOW_OK;
+  FLOW_TRY(add_deviation(context, layer, indices.deviation, "moving_stddev", size));
+  FLOW_TRY(flow_layer_add_variable(context, layer, indices.renorm_mean, "renorm_mean", "moving_mean_initializer", 1, &size, 0));
+  return add_deviation(context, layer, indices.renorm_deviation, "renorm_stddev", size);
 }
 
 /* gamma or beta, or the number that stands for it. */
@@ -82,27 +137,96 @@ static flow_tensor *parameter(flow_expression *e, const flow_layer *layer, int i
   return flow_express_keep(e, status, constant);
 }
 
-/* moving = moving * momentum + batch * (1 - momentum), an effect of the step. */
-static void move_average(flow_expression *e, flow_variable *moving, flow_tensor *batch, double momentum)
+/* moving * momentum + batch * (1 - momentum) */
+static flow_tensor *moved(flow_expression *e, flow_variable *moving, flow_tensor *batch, double momentum)
 {
   flow_tensor *old = flow_express_variable(e, moving);
   flow_tensor *kept = e_mul(e, old, flow_express_number(e, old, momentum));
-  flow_tensor *value = e_add(e, kept, e_mul(e, batch, flow_express_number(e, old, 1 - momentum)));
-  if (e->status == FLOW_OK) e->status = flow_variable_assign(e->context, moving, value);
+  return e_add(e, kept, e_mul(e, batch, flow_express_number(e, old, 1 - momentum)));
 }
 
-/* By the op, with the moving averages as effects of the step. */
+static void assign(flow_expression *e, flow_variable *variable, flow_tensor *value)
+{
+  if (e->status == FLOW_OK) e->status = flow_variable_assign(e->context, variable, value);
+}
+
+/* sqrt(variance + epsilon) */
+static flow_tensor *deviation_of(flow_expression *e, const flow_layer *layer, flow_tensor *variance)
+{
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  return flow_express(e, FLOW_OP_sqrt, e_add(e, variance, flow_express_number(e, variance, epsilon)), NULL, NULL, NULL);
+}
+
+/* Moves the averages towards a batch's mean and variance, an effect of the step. With renorm the deviation is what is averaged, as in the
+ * paper, and prediction's variance follows from it. */
+static void move_averages(flow_expression *e, const flow_layer *layer, flow_tensor *mean, flow_tensor *variance)
+{
+  variable_indices indices = indices_of(layer);
+  flow_variable *const *variables = layer->variables;
+  double momentum = flow_argument_number(layer->arguments, "momentum");
+  assign(e, variables[indices.mean], moved(e, variables[indices.mean], mean, momentum));
+  if (!renormalizes(layer)) {
+    assign(e, variables[indices.variance], moved(e, variables[indices.variance], variance, momentum));
+    return;
+  }
+  double renorm_momentum = flow_argument_number(layer->arguments, "renorm_momentum");
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  flow_tensor *batch = deviation_of(e, layer, variance);
+  assign(e, variables[indices.renorm_mean], moved(e, variables[indices.renorm_mean], mean, renorm_momentum));
+  assign(e, variables[indices.renorm_deviation], moved(e, variables[indices.renorm_deviation], batch, renorm_momentum));
+  flow_tensor *deviation = moved(e, variables[indices.deviation], batch, momentum);
+  assign(e, variables[indices.deviation], deviation);
+  assign(e, variables[indices.variance], e_relu(e, e_sub(e, e_square(e, deviation), flow_express_number(e, deviation, epsilon))));
+}
+
+/* What a batch's normalized values are multiplied by and what is added then. */
+typedef struct transform {
+  flow_tensor *scale, *shift;
+} transform;
+
+static flow_tensor *without_gradient(flow_expression *e, flow_tensor *x)
+{
+  return flow_express(e, FLOW_OP_stop_gradient, x, NULL, NULL, NULL);
+}
+
+/* gamma and beta; with renorm those of (normalized * r + d) * gamma + beta, where r = deviation / average deviation and d = (mean - average
+ * mean) / average deviation, both clipped and constants for gradients. Before the averages move. */
+static transform transform_of(flow_expression *e, const flow_layer *layer, flow_tensor *mean, flow_tensor *variance, int64_t size)
+{
+  variable_indices indices = indices_of(layer);
+  transform result = { parameter(e, layer, indices.gamma, 1, size), parameter(e, layer, indices.beta, 0, size) };
+  if (!renormalizes(layer)) return result;
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  double rmin = limit(layer, RMIN, -INFINITY), rmax = limit(layer, RMAX, INFINITY), dmax = limit(layer, DMAX, INFINITY);
+  flow_tensor *average = flow_express_variable(e, layer->variables[indices.renorm_mean]);
+  flow_tensor *deviation = flow_express_variable(e, layer->variables[indices.renorm_deviation]);
+  deviation = e_maximum(e, deviation, flow_express_number(e, deviation, sqrt(epsilon))); /* not 0 in the first steps */
+  flow_tensor *r = e_div(e, deviation_of(e, layer, variance), deviation), *d = e_div(e, e_sub(e, mean, average), deviation);
+  if (rmin > -INFINITY) r = e_maximum(e, r, flow_express_number(e, r, rmin));
+  if (rmax < INFINITY) r = e_minimum(e, r, flow_express_number(e, r, rmax));
+  if (dmax < INFINITY) d = e_minimum(e, e_maximum(e, d, flow_express_number(e, d, -dmax)), flow_express_number(e, d, dmax));
+  r = without_gradient(e, r);
+  d = without_gradient(e, d);
+  return (transform){ e_mul(e, r, result.scale), e_add(e, e_mul(e, d, result.scale), result.shift) };
+}
+
+/* By the op, with the moving averages as effects of the step. It takes gamma and beta, which are not known before with renorm. */
 static flow_tensor *normalize_by_batch(flow_expression *e, const flow_layer *layer, flow_tensor *x, int64_t size)
 {
   variable_indices indices = indices_of(layer);
-  double momentum = flow_argument_number(layer->arguments, "momentum");
+  int later = renormalizes(layer);
   flow_attributes attributes = { .normalization = { .epsilon = flow_argument_number(layer->arguments, "epsilon"), .axis = -1 } };
-  flow_tensor *inputs[3] = { x, parameter(e, layer, indices.gamma, 1, size), parameter(e, layer, indices.beta, 0, size) };
+  flow_tensor *inputs[3] = { x, parameter(e, layer, later ? -1 : indices.gamma, 1, size),
+                             parameter(e, layer, later ? -1 : indices.beta, 0, size) };
   flow_tensor *outputs[3];      /* y, mean, variance */
   flow_express_all(e, FLOW_OP_batch_norm, inputs, 3, &attributes, outputs);
-  move_average(e, layer->variables[indices.mean], outputs[1], momentum);
-  move_average(e, layer->variables[indices.variance], outputs[2], momentum);
-  return outputs[0];
+  flow_tensor *y = outputs[0];
+  if (later) {
+    transform by = transform_of(e, layer, outputs[1], outputs[2], size);
+    y = e_add(e, e_mul(e, y, by.scale), by.shift);
+  }
+  move_averages(e, layer, outputs[1], outputs[2]);
+  return y;
 }
 
 /* A communication of the step: all replicas must come by here in the same order. */
@@ -114,18 +238,17 @@ static flow_tensor *sum_over_replicas(flow_expression *e, flow_tensor *x)
   return flow_express_keep(e, status, total);
 }
 
-/* (x - mean) / sqrt(variance + epsilon) * gamma + beta of a batch's own mean and variance {size}, which move the averages. centred:
+/* (x - mean) / sqrt(variance + epsilon), transformed, of a batch's own mean and variance {size}, which move the averages. centred:
  * x - mean. The channels are the last axis, so that {size} broadcasts. */
 static flow_tensor *normalize_with(flow_expression *e, const flow_layer *layer, flow_tensor *centred, flow_tensor *mean,
                                    flow_tensor *variance, int64_t size)
 {
-  variable_indices indices = indices_of(layer);
-  double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  transform by = transform_of(e, layer, mean, variance, size);
   flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, epsilon));
-  flow_tensor *factor = e_mul(e, flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL), parameter(e, layer, indices.gamma, 1, size));
-  move_average(e, layer->variables[indices.mean], mean, momentum);
-  move_average(e, layer->variables[indices.variance], variance, momentum);
-  return e_add(e, e_mul(e, centred, factor), parameter(e, layer, indices.beta, 0, size));
+  flow_tensor *factor = e_mul(e, flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL), by.scale);
+  move_averages(e, layer, mean, variance);
+  return e_add(e, e_mul(e, centred, factor), by.shift);
 }
 
 /* With the mean and variance of what a mask, which broadcasts to x, keeps. Keras adds 1e-7 to their number. */
@@ -233,7 +356,7 @@ static flow_status call(flow_context *context, flow_layer *layer, const flow_nam
 
 const flow_layer_class flow_layer_batch_normalization = {
   .name = "BatchNormalization",
-  .positional = 13,
+  .positional = 17,
   .parameters = parameters,
   .input_names = input_names,
   .options = no_options,

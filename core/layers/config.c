@@ -6,6 +6,7 @@
  * then gives NULL. */
 #include "layers/config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "layers/initializers.h"
@@ -42,6 +43,20 @@ static flow_json *choice_json(const flow_argument *parameter, const flow_argumen
   return object;
 }
 
+/* {"rmax": 3.0}: those numbers of a FLOW_NAMED that were given. */
+static flow_json *named_json(const flow_argument *parameter, const flow_arguments *arguments)
+{
+  flow_json *object = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
+  char name[128], member[64];
+  for (const char *p = parameter->choices; object && *p; p += strcspn(p, "|"), p += *p == '|') {
+    snprintf(member, sizeof member, "%.*s", (int)strcspn(p, "|"), p);
+    snprintf(name, sizeof name, "%s.%s", parameter->name, member);
+    if (flow_argument_is_null(arguments, name)) continue;
+    flow_json_put(object, member, flow_json_make(FLOW_JSON_REAL, flow_argument_number(arguments, name), NULL));
+  }
+  return object;
+}
+
 /* Takes the numbers of a nested list from *numbers, which it moves on. Rank 0: one number. Lists nest FLOW_MAX_RANK deep at most. */
 static flow_json *list_json(flow_argument_type type, const double **numbers, int rank, const int64_t *dims)
 {
@@ -75,6 +90,7 @@ static flow_json *value_json(const flow_argument *parameter, const flow_argument
       flow_argument_list(arguments, name, &numbers);
       return list_json(parameter->type, &numbers, rank, dims);
     }
+    case FLOW_NAMED: return named_json(parameter, arguments);
     case FLOW_ABSENT: break;
   }
   return flow_json_make(FLOW_JSON_NULL, 0, NULL);

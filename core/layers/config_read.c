@@ -51,15 +51,29 @@ enum { MOST_DEPTH = 8 };
 
 static flow_status set_value(flow_arguments *arguments, const char *name, const flow_json *value, int depth);
 
-/* A dtype policy or a function becomes its name, an array of NumPy or a tensor its values; any other object, an initializer, its class and
- * options "<name>.<option>". */
+/* Members as options "<name>.<key>". */
+static flow_status set_members(flow_arguments *arguments, const char *name, const flow_json *object, int depth)
+{
+  char option[128];
+  for (const flow_json *item = flow_json_is(object, FLOW_JSON_OBJECT) ? object->child : NULL; item; item = item->next) {
+    snprintf(option, sizeof option, "%s.%s", name, item->key);
+    FLOW_TRY(set_value(arguments, option, item, depth + 1));
+  }
+  return FLOW_OK;
+}
+
+/* A dtype policy or a function becomes its name, an array of NumPy or a tensor its values; any other object of a class, an initializer, its
+ * class and options; an object without a class, numbers with names, an empty list and the numbers as options. */
 static flow_status set_object(flow_arguments *arguments, const char *name, const flow_json *object, int depth)
 {
   const flow_json *class = flow_json_member(object, "class_name"), *config = flow_json_member(object, "config");
   const flow_json *inner = flow_json_member(config, "name");
-  char option[128];
-  if (!flow_json_is(class, FLOW_JSON_TEXT)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object without a class_name", name);
   if (depth == MOST_DEPTH) return flow_fail(FLOW_INVALID_ARGUMENT, "the objects of \"%s\" are nested more than %d deep", name, MOST_DEPTH);
+  if (!class && !config) {
+    FLOW_TRY(flow_arguments_set_numbers(arguments, name, NULL, 0));
+    return set_members(arguments, name, object, depth);
+  }
+  if (!flow_json_is(class, FLOW_JSON_TEXT)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object without a class_name", name);
   if (strcmp(class->text, "DTypePolicy") == 0 && flow_json_is(inner, FLOW_JSON_TEXT))
     return flow_arguments_set_text(arguments, name, inner->text);
   if (strcmp(class->text, "function") == 0 && flow_json_is(config, FLOW_JSON_TEXT))
@@ -70,11 +84,7 @@ static flow_status set_object(flow_arguments *arguments, const char *name, const
     return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an array without a value", name);
   }
   FLOW_TRY(flow_arguments_set_text(arguments, name, class->text));
-  for (const flow_json *item = flow_json_is(config, FLOW_JSON_OBJECT) ? config->child : NULL; item; item = item->next) {
-    snprintf(option, sizeof option, "%s.%s", name, item->key);
-    FLOW_TRY(set_value(arguments, option, item, depth + 1));
-  }
-  return FLOW_OK;
+  return set_members(arguments, name, config, depth);
 }
 
 /* Sets an argument from the configuration by the kind of its JSON value; the argument's own record checks the value later. depth: of
@@ -97,10 +107,9 @@ flow_status flow_config_set(flow_arguments *arguments, const char *name, const f
 
 /* Options of some Keras versions that say nothing to a record that does not have them: where the value is the one given here (NULL:
  * whatever it is, since it does nothing unless another one is set, or, bounding_box_format, in calls on tensors). */
-static const struct { const char *name, *text; } without_effect[] = {
-  { "data_format", "channels_last" }, { "renorm", "false" }, { "renorm_clipping", NULL }, { "renorm_momentum", NULL },
-  { "bounding_box_format", NULL }
-};
+static const struct {
+  const char *name, *text;
+} without_effect[] = { { "data_format", "channels_last" }, { "bounding_box_format", NULL } };
 
 /* parameters NULL: every member counts. */
 static int has_effect(const flow_argument *parameters, const flow_json *item)

@@ -99,8 +99,8 @@ static int is_read_by_calls(const flow_layer_class *class, const flow_argument *
 {
   for (const char *const *name = class->read_by_build; name && *name; name++)
     if (strcmp(*name, parameter->name) == 0) return 0;
-  return parameter->type == FLOW_NUMBER || parameter->type == FLOW_NUMBERS || parameter->type == FLOW_ACTIVATION ||
-         parameter->type == FLOW_REGULARIZER || strcmp(parameter->name, "seed") == 0;
+  return parameter->type == FLOW_NUMBER || parameter->type == FLOW_NUMBERS || parameter->type == FLOW_NAMED ||
+         parameter->type == FLOW_ACTIVATION || parameter->type == FLOW_REGULARIZER || strcmp(parameter->name, "seed") == 0;
 }
 
 /* The message lists what can be set instead. */
@@ -125,11 +125,15 @@ static const flow_argument *parameter_of(const flow_layer_class *class, const ch
   return NULL;
 }
 
-/* Whether `given` has a value for the parameter that the argument `name` belongs to: its old options go with the old value. */
+/* Whether `given` has a value for the parameter that the argument `name` belongs to, or one of its numbers: its old options go with the old
+ * value. */
 static int is_given_again(const flow_arguments *given, const flow_layer_class *class, const char *name)
 {
   const flow_argument *parameter = parameter_of(class, name);
-  return parameter && flow_arguments_value(given, parameter->name);
+  if (!parameter || flow_arguments_value(given, parameter->name)) return parameter != NULL;
+  for (int i = 0; parameter->type == FLOW_NAMED && i < given->count; i++)
+    if (parameter_of(class, given->values[i].name) == parameter) return 1;
+  return 0;
 }
 
 /* Arguments that say what weights look like are refused. The rest is completed and checked as at construction, and the layer has the old

@@ -216,13 +216,16 @@ end
 
 local out = native.out("flow_arguments")
 
--- Choices as the library takes them: kernel_regularizer = "L2", ["kernel_regularizer.l2"] = 1e-4.
+-- Choices and tables with names as the library takes them: kernel_regularizer = "L2", ["kernel_regularizer.l2"] = 1e-4;
+-- ["renorm_clipping.rmax"] = 3.
 local function without_choices(named)
   local plain = {}
   for name, value in pairs(named) do
     if object.is(value, arguments.Choice) then
       plain[name] = value.class_name
       for option, inner in pairs(value.options) do plain[name .. "." .. option] = inner end
+    elseif is_options(value) and next(value) ~= nil and value[1] == nil then
+      for option, inner in pairs(value) do plain[name .. "." .. tostring(option)] = inner end
     else
       plain[name] = value
     end

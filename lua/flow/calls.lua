@@ -135,7 +135,7 @@ local TYPES = { integer = "a whole number", number = "a number", boolean = "true
   pair = "a whole number or a pair of them",
   numbers = "a number or a list of them", activation = "an activation, by name", initializer = "an initializer, by name or as an object",
   regularizer = "a regularizer, by name or as an object", constraint = "a constraint, by name or as an object",
-  axes = "an axis or a list of axes, from 1" }
+  axes = "an axis or a list of axes, from 1", ["named numbers"] = "a table of numbers with names" }
 
 -- Types and defaults of a record of the library, for people.
 local function describe_parameters(entry, record)

@@ -18,7 +18,7 @@ local MISSING = {
     quantization_config seed_generator inner_loop finalize_state reset_state
     update_state summary lookup_table token_counts input_idf_weights input_vocabulary input_mean input_variance implementation
     get_dropout_mask get_recurrent_dropout_mask reset_dropout_mask reset_recurrent_dropout_mask rank pool_mode partial_output_shape
-    renorm renorm_clipping renorm_momentum noise_shape score_mode data_format axis sparse
+    noise_shape score_mode data_format axis sparse
     channel_axis height_axis width_axis get_clipped_bbox get_shifted_bbox
     get_transformed_x_y get_elastic_transform_params height_lower height_upper width_lower width_upper
     random_brightness random_color_degeneration

@@ -74,7 +74,7 @@ class Seeds:
     def weight(self, variable):
         """Glorot's limits for kernels; scales, shifts and statistics near their usual values."""
         shape, name = tuple(variable.shape), variable.path.split("/")[-1]
-        if name in ("gamma", "moving_variance"):
+        if name in ("gamma", "moving_variance", "moving_stddev", "renorm_stddev"):
             return self.uniform(shape, 0.5, 1.5)
         if len(shape) < 2:
             return self.uniform(shape, -0.1, 0.1)

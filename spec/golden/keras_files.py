@@ -224,7 +224,7 @@ def check():
 NOT_COMPARED = {"shared_object_id", "build_config", "compile_config", "build_input_shape", "registered_name", "module",
                 "own_training"}      # the last one is ours
 # What Keras adds with its default when it reads a config without it, or finds when it builds the layer: axes, a seed.
-DEFAULTS = {"renorm", "renorm_clipping", "renorm_momentum", "data_format", "training", "attention_axes", "seed"}
+DEFAULTS = {"data_format", "training", "attention_axes", "seed"}
 # What Keras reads, but does not write.
 NOT_WRITTEN = {"RandomGrayscale": "seed", "MaxNumBoundingBoxes": "fill_value", "SimpleRNN": "activity_regularizer"}
 # Where Keras' layers fail, or tell another shape than they give, whoever wrote the file: what the problem says.

@@ -20,7 +20,6 @@ local MISSING = {
   plot_model = "splines", vectorize = "excluded signature",
   split_dataset = "preferred_backend", timeseries_dataset_from_array = "format", SeedGenerator = "name",
   save_model = "zipped", save_weights = "max_shard_size", assert_same_structure = "check_types", map_structure = "none_is_leaf",
-  BatchNormalization = "renorm renorm_clipping renorm_momentum",
   Dense = "quantization_config", Embedding = "quantization_config",
 }
 

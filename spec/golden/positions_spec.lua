@@ -11,7 +11,6 @@ local NAMED = {
   ["utils.image_dataset_from_directory"] = "tables of options are merged", ["utils.text_dataset_from_directory"] = "the same",
   ["utils.audio_dataset_from_directory"] = "the same",
   ["layers.LayerNormalization"] = "rms_scaling, which Keras no longer shows, comes before the others",
-  ["layers.BatchNormalization"] = "synchronized comes after renorm, which is not there",
   ["layers.SpatialDropout1D"] = "name comes before dtype", ["layers.SpatialDropout2D"] = "the same",
   ["layers.SpatialDropout3D"] = "the same",
   ["utils.FeatureSpace"] = "the features are tables by name, too", ["metrics"] = "options of metrics are in their table",

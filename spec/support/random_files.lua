@@ -91,6 +91,8 @@ local VALUES = {
   ["ZeroPadding2D.padding"] = sides(3), cropping = sides(2), ["Conv1D.padding"] = texts("valid", "same", "causal"),
   ["UpSampling1D.size"] = integers(1, 3), ["ZeroPadding1D.padding"] = pairs_of(0, 3), ["Cropping1D.cropping"] = pairs_of(0, 2),
   logit_soft_cap = numbers(0.5, 5), mask_value = numbers(-1, 1), momentum = numbers(0.5, 1), epsilon = numbers(1e-6, 1e-2),
+  renorm_momentum = numbers(0.5, 1),
+  renorm_clipping = function(draw) return draw.pick { { rmax = 3, rmin = 0.5, dmax = 2 }, { dmax = draw.number(0, 1) } } end,
   rate = numbers(0, 0.9), stddev = numbers(0, 1), alpha = numbers(0.1, 2), negative_slope = numbers(0, 0.5), max_value = numbers(0.5, 6),
   threshold = numbers(0, 0.5), ["Rescaling.scale"] = by_channel(-2, 2), offset = by_channel(-1, 1), fill_value = numbers(0, 1),
   interpolation = function(draw) return draw.pick(RESIZING) end, fill_mode = texts("reflect", "wrap", "constant", "nearest"),

@@ -301,11 +301,11 @@ describe("BatchNormalization on three replicas", function()
   local y = flow.random.uniform({ 40 }, { maxval = 3, dtype = "int32", seed = 4 })
 
   -- Losses of two epochs, with a last batch that leaves a replica little and one nothing, and the moving averages.
-  local function train(devices, synchronized)
+  local function train(devices, synchronized, renorm)
     flow.set_random_seed(1)
     local model
     distribute.MirroredStrategy(devices).scope(function()
-      model = flow.Sequential { flow.layers.Input { 6 }, flow.layers.BatchNormalization { synchronized = synchronized },
+      model = flow.Sequential { flow.layers.Input { 6 }, flow.layers.BatchNormalization { synchronized = synchronized, renorm = renorm },
                                 flow.layers.Dense(3) }
       model:compile { optimizer = flow.optimizers.SGD(0.1), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
     end)
@@ -328,5 +328,11 @@ describe("BatchNormalization on three replicas", function()
     assert.truthy(furthest(one, train({ "cpu:0" }, true)) == 0)
     assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, true)) < 1e-5)
     assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, false)) > 1e-3)
+  end)
+
+  it("does so with renorm, too", function()
+    local one = train({ "cpu:0" }, false, true)
+    assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, true, true)) < 1e-5)
+    assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, false, true)) > 1e-3)
   end)
 end)

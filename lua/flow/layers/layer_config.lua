@@ -28,7 +28,16 @@ function layer_config.of(layer)
   return config
 end
 
--- Whether a layer of the library has an argument of that name, its value, nil where it is null, and, where it has not, all of them.
+-- The variable of a built layer of the library with this suffix in Keras; nil: none.
+local function variable_of(layer, suffix)
+  if not rawget(layer, "_handle") or not layer._built then return nil end
+  for _, v in ipairs(layer.weights) do
+    if v.path:match "[^/]*$" == suffix then return v end
+  end
+end
+
+-- Whether a layer of the library has an argument or a variable of that name, its value, nil where it is null, and, where it has not, all
+-- arguments.
 function layer_config.find(layer, key)
   if type(key) ~= "string" or key:find "^_" then return false end
   local base = extended.base(object.class_of(layer))
@@ -40,6 +49,7 @@ function layer_config.find(layer, key)
   if not ok then error(config, 0) end
   local parameters, value = option_fields.parameters(base), config[key]
   if value == json.null or value == nil and parameters[key] ~= nil then return true end
+  if value == nil then value = variable_of(layer, key) end
   for name in pairs(parameters) do config[name] = true end
   return value ~= nil, value, config
 end
