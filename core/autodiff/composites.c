@@ -53,7 +53,13 @@ static flow_tensor *log_softmax(flow_expression *e, flow_tensor *x)
 {
   return flow_express(e, FLOW_OP_log_softmax, x, NULL, NULL, &last_axis);
 }
-static flow_tensor *softsign(flow_expression *e, flow_tensor *x) { return e_div(e, x, e_add(e, NUMBER(1), e_abs(e, x))); }
+/* x / (1 + |x|); from 1 on as 1 - 1 / (1 + |x|) with x's sign, of which the slope neither cancels nor is inf / inf. */
+static flow_tensor *softsign(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *one = NUMBER(1), *size = e_abs(e, x), *near = e_maximum(e, e_minimum(e, x, one), NUMBER(-1));
+  flow_tensor *far = e_mul(e, e_sign(e, x), e_sub(e, one, e_div(e, one, e_add(e, one, size))));
+  return e_where(e, e_lt(e, size, one), e_div(e, near, e_add(e, one, e_abs(e, near))), far);
+}
 
 /* Where two branches meet the gradient is Keras'. The first argument of maximum and minimum has it when they are equal, and relu's is 0 at
  * 0: so relu6 has none at 0 and at 6. */
@@ -118,10 +124,11 @@ static flow_tensor *celu(flow_expression *e, flow_tensor *x)
   return e_add(e, e_maximum(e, x, NUMBER(0)), e_expm1(e, e_minimum(e, x, NUMBER(0))));      /* at 0 both have a slope */
 }
 static flow_tensor *hard_shrink(flow_expression *e, flow_tensor *x) { return e_where(e, e_gt(e, e_abs(e, x), NUMBER(0.5)), x, NUMBER(0)); }
-/* x moved towards 0 by 1/2, and 0 between -1/2 and 1/2. */
+/* x moved towards 0 by 1/2, and 0 between -1/2 and 1/2, and of NaN. */
 static flow_tensor *soft_shrink(flow_expression *e, flow_tensor *x)
 {
-  return e_sub(e, e_relu(e, e_sub(e, x, NUMBER(0.5))), e_relu(e, e_sub(e, NUMBER(-0.5), x)));
+  flow_tensor *others = e_where(e, e_lt(e, x, NUMBER(-0.5)), e_add(e, x, NUMBER(0.5)), NUMBER(0));
+  return e_where(e, e_gt(e, x, NUMBER(0.5)), e_sub(e, x, NUMBER(0.5)), others);
 }
 /* (x + sqrt(x^2 + 4)) / 2. */
 static flow_tensor *squareplus(flow_expression *e, flow_tensor *x)

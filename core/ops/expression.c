@@ -52,13 +52,13 @@ flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, do
   return flow_express_keep(e, status, scalar);
 }
 
-/* The larger or the smaller of two: maximum and minimum give the gradient to their first argument where both are equal. Without a slope the
- * product of infinity would be NaN. */
+/* By a condition, not as the larger of two, which are equal at infinity and give their gradient to one of both. Without a slope the product
+ * of infinity would be NaN. */
 flow_tensor *flow_express_leaky_relu(flow_expression *e, flow_tensor *x, flow_tensor *scale, double slope)
 {
   if (slope == 0) return flow_express(e, FLOW_OP_relu, x, NULL, NULL, NULL);
   flow_tensor *scaled = flow_express(e, FLOW_OP_mul, x, scale, NULL, NULL);
-  return flow_express(e, slope < 1 ? FLOW_OP_maximum : FLOW_OP_minimum, scaled, x, NULL, NULL);
+  return e_where(e, e_gt(e, x, flow_express_number(e, x, 0)), x, scaled);
 }
 
 /* after_cast lets a trace remember that a 16-bit value was cast from a wider one (flow_graph_loosen). */

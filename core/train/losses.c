@@ -229,17 +229,28 @@ static flow_tensor *categorical_focal_crossentropy(flow_expression *e, const flo
   return e_neg(e, flow_express_sum(e, e_mul(e, weight, e_mul(e, y_true, e_log(e, p))), axis, 0));
 }
 
-/* (1 - p[label]^q) / q: cross entropy for q near 0, absolute error for q = 1 (Z. Zhang and M. Sabuncu, 2018). log p[label] is minus the
- * cross entropy of log p, of which the logarithm of the sum of all p is taken out. */
+/* Of y_pred {..., classes} what the label in y_true {...} has. Others have the gradient 0, also where that of the label is infinite. The
+ * cross entropy is there for its check of labels; times 0 it is 0, since it is of numbers from 0 to 1. */
+static flow_tensor *of_label(flow_expression *e, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_tensor *classes = NULL, *labels = flow_express_indices(e, y_true);
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_tensor_arange_integers(labels->dtype, 0, y_pred->shape[y_pred->rank - 1], 1, &classes);
+  flow_tensor *is_label = e_eq(e, flow_express_insert_axis(e, labels, labels->rank), flow_express_keep(e, status, classes));
+  flow_tensor *zero = flow_express_number(e, y_pred, 0);
+  flow_tensor *constant = flow_express(e, FLOW_OP_stop_gradient, y_pred, NULL, NULL, NULL);
+  flow_tensor *checked = flow_express(e, FLOW_OP_sparse_cross_entropy, constant, labels, NULL, NULL);
+  return e_add(e, flow_express_sum(e, e_where(e, is_label, y_pred, zero), -1, 0), e_mul(e, checked, zero));
+}
+
+/* (1 - p[label]^q) / q: cross entropy for q near 0, absolute error for q = 1 (Z. Zhang and M. Sabuncu, 2018). */
 static flow_tensor *generalized_cross_entropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   double q = flow_argument_number(options, "q");
   if (!(q > 0 && q < 1)) return flow_express_fail(e, "q must be between 0 and 1, found %g", q);
   y_pred = flow_express_float(e, y_pred);
   if (e->status != FLOW_OK || !flow_express_label_fit(e, &y_true, y_pred, "; labels are integers")) return NULL;
-  y_true = flow_express_indices(e, y_true);
-  flow_tensor *entropy = flow_express(e, FLOW_OP_sparse_cross_entropy, e_log(e, y_pred), y_true, NULL, NULL);
-  flow_tensor *p = e_mul(e, e_exp(e, e_neg(e, entropy)), flow_express_sum(e, y_pred, -1, 0));
+  flow_tensor *p = of_label(e, y_true, y_pred);
   flow_tensor *power = e_pow(e, p, flow_express_number(e, p, q));
   return e_div(e, e_sub(e, flow_express_number(e, p, 1), power), flow_express_number(e, p, q));
 }

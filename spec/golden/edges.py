@@ -85,16 +85,22 @@ def cases():
                     getattr(losses, name)(**options)(tf.constant([labels]), x[None, :]), [1]), labels)
 
 
-lines = ["-- Made by edges.py.", "return {", f"  points = {lua(POINTS)},"]
-for fields in cases():
-    line = "  {"
-    for field in fields:
-        for piece in field.split(", "):
-            if len(line) + len(piece) > 136:
-                lines.append(line)
-                line = "   "
-            line += " " + piece + ","
-    lines.append(line.rstrip(",") + " },")
-with open(os.path.join(HERE, "edges.lua"), "w") as file:
-    file.write("\n".join(lines + ["}", ""]))
-print(len(lines), "lines")
+def write(name, made):
+    """NAME.lua, of the script NAME.py."""
+    lines = [f"-- Made by {name}.py.", "return {", f"  points = {lua(POINTS)},"]
+    for fields in made:
+        line = "  {"
+        for field in fields:
+            for piece in field.split(", "):
+                if len(line) + len(piece) > 136:
+                    lines.append(line)
+                    line = "   "
+                line += " " + piece + ","
+        lines.append(line.rstrip(",") + " },")
+    with open(os.path.join(HERE, name + ".lua"), "w") as file:
+        file.write("\n".join(lines + ["}", ""]))
+    print(len(lines), "lines")
+
+
+if __name__ == "__main__":
+    write("edges", cases())

@@ -7,6 +7,14 @@ local message_of = support.message_of
 describe("a loss", function()
   local y_true, y_pred = flow.tensor { { 0 }, { 0 }, { 0 } }, flow.tensor { { 1 }, { 2 }, { 3 } }
 
+  it("has the gradient 0 for other classes where the label's probability is 0 or theirs is", function()
+    local p = flow.Variable { { 0.25, 0.75, 0 }, { 0, 1, 0 } }
+    local loss, tape = losses.CategoricalGeneralizedCrossEntropy { q = 0.5, reduction = "sum" }, flow.GradientTape()
+    local value = tape:record(function() return loss(flow.tensor({ 0, 2 }, { dtype = "int32" }), p:value()) end)
+    assert.near(1 + 2, value:item(), 1e-6)      -- (1 - p^q) / q
+    assert.same({ { -2, 0, 0 }, { 0, 0, -math.huge } }, tape:gradient(value, { p })[1]:totable())
+  end)
+
   it("is the mean of the values per sample, and reduces as asked", function()
     assert.near(14 / 3, losses.MeanSquaredError()(y_true, y_pred):item(), 1e-6)
     assert.near(14 / 3, losses.MeanSquaredError("mean")(y_true, y_pred):item(), 1e-6)
@@ -226,6 +234,12 @@ describe("a metric", function()
     assert.equal(3, mean:result())
     assert.equal("m", mean.name)
     assert.same({ "m/total", "m/count" }, { mean.variables[1].path, mean.variables[2].path })
+  end)
+
+  it("of one sample find no variance, whatever squares round to", function()
+    local score = metrics.R2Score { class_aggregation = false }
+    score:update_state({ { 0.3, -1.7, 0.123 } }, { { 0.1, 0.2, 0.3 } })
+    assert.same({ 0, 0, 0 }, score:result())      -- Keras: where the quotient is infinite
   end)
 
   it("counts exactly beyond 2^24", function()

@@ -398,7 +398,7 @@ define(function(x, slope)
   x = operand(x, nil, "flow.leaky_relu")
   slope = number("flow.leaky_relu", "negative_slope", slope)
   if slope == 0 then return apply1(ids.relu, x) end      -- as flow_express_leaky_relu of core/ops/expression.c
-  return (slope < 1 and ops.maximum or ops.minimum)(x * slope, x)
+  return ops.where(x:gt(0), x, x * slope)
 end, "leaky_relu")
 
 takes "x, alpha = 1"

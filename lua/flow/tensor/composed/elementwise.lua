@@ -67,7 +67,11 @@ of_pairs(function(o, y, x)
   return o.where(steep, half * 0.5 - angle, angle + o.where(o.signbit(x), half, 0))
 end, "arctan2")
 of_floats(function(o, x) return (o.expm1(x) - o.expm1(-x)) * 0.5 end, "sinh")
-of_floats(function(o, x) return (o.exp(x) + o.exp(-x)) * 0.5 end, "cosh")
+of_floats(function(o, x)
+  local half = o.minimum(o.maximum(x, -1), 1) * 0.5
+  local near = 1 + o.square(o.expm1(half) - o.expm1(-half)) * 0.5      -- 1 + 2 sinh(x / 2)^2, whose slope does not cancel
+  return o.where(o.lt(o.abs(x), 1), near, (o.exp(x) + o.exp(-x)) * 0.5)
+end, "cosh")
 of_floats(function(o, x)
   local size = o.abs(x)
   local bounded = o.minimum(size, 1e8)      -- beyond it the square would overflow, and 1 does not count
@@ -75,7 +79,11 @@ of_floats(function(o, x)
   local y = o.sign(x) * o.where(o.gt(size, 1e8), o.log(o.maximum(size, 1)) + log(2), near)
   return o.where(o.eq(x, 0), x, y)      -- the slope of sign(x) |x| is 0 at 0
 end, "arcsinh")
-of_floats(function(o, x) return o.log(x + o.sqrt((x - 1) * (x + 1))) end, "arccosh")
+of_floats(function(o, x)
+  local bounded = o.where(o.gt(x, 1e8), 1e8, x)      -- as in arcsinh
+  local near = o.log1p(bounded - 1 + o.sqrt(bounded - 1) * o.sqrt(bounded + 1))
+  return o.where(o.gt(x, 1e8), o.log(o.maximum(x, 1)) + log(2), near)
+end, "arccosh")
 of_floats(function(o, x) return o.log1p(x * 2 / (1 - x)) * 0.5 end, "arctanh")
 of_floats(function(o, x) return x * (pi / 180) end, "deg2rad")
 of_floats(function(o, x) return x * (180 / pi) end, "rad2deg")
@@ -107,7 +115,9 @@ local function edges(o, value, y)
   local size = o.abs(value)
   return o.where(o.ge(size, 1), o.where(o.eq(size, 1), o.sign(value) * math.huge, 0 / 0), y)
 end
-local function slope_within(o, value, y) return o.where(o.ge(o.abs(value), 1), 0, slope(o, y)) end
+local function slope_within(o, value, y)
+  return o.where(o.ge(o.abs(value), 1), o.where(o.gt(o.abs(value), 1), 0 / 0, 0), slope(o, y))
+end
 define(function(x)
   x = floats(x, "erfinv")
   local value = ops.stop_gradient(x)

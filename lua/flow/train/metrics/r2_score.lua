@@ -48,8 +48,9 @@ return function(metrics)
   end
 
   function R2Score:update_state(y_true, y_pred, sample_weight)
-    y_true, y_pred = losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"),
-      ops.operand(y_pred, "float32", "y_pred"):to("float32"))
+    -- The sums are float64, in which squares of float32 are exact: the variance of equal numbers is 0.
+    y_true, y_pred = losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"):to("float64"),
+      ops.operand(y_pred, "float32", "y_pred"):to("float32"):to("float64"))
     build(self, y_true, y_pred)
     local ones = ops.ones_like(y_true)
     sample_weight = sample_weight == nil and ones or losses.align_weights(sample_weight, y_true) * ones
