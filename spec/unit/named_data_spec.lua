@@ -63,6 +63,61 @@ describe("data by name", function()
   end)
 end)
 
+describe("a model whose call() takes data by name", function()
+  local rows, targets = { a = a, b = flow.random.normal({ ROWS, 1 }, { seed = 7 }) }, flow.ones { ROWS, 1 }
+  local Pair = flow.Model:extend "PairByName"
+  function Pair:init() self.dense = layers.Dense(1, { kernel_initializer = "ones" }) end
+  function Pair:call(x) return self.dense(x.a) + x.b end
+  local function compiled(model)
+    model:compile { optimizer = flow.optimizers.SGD(0.1), loss = "mse" }
+    return model
+  end
+
+  it("is given arrays as it is given batches of a Dataset", function()
+    local of_arrays, of_batches = compiled(Pair()), compiled(Pair())
+    local dataset = flow.data.Dataset.from_tensor_slices { rows, targets }:batch(4)
+    local options = { batch_size = 4, epochs = 2, shuffle = false, verbose = 0, validation_data = { rows, targets } }
+    local found = of_arrays:fit(rows, targets, options).history
+    local expected = of_batches:fit(dataset, { epochs = 2, verbose = 0, validation_data = dataset }).history
+    assert.same(expected.loss, found.loss)
+    assert.near(expected.val_loss[2], found.val_loss[2], 1e-6)
+    local p = of_arrays:predict(rows, { batch_size = 4, verbose = 0 })
+    assert.near(0, (p - of_batches:predict(dataset, { verbose = 0 })):abs():max():item(), 1e-6)
+    local loss = ((p - targets) ^ 2):mean():item()
+    assert.near(loss, of_arrays:evaluate(rows, targets, { verbose = 0 }).loss, 1e-6)
+    assert.near(loss, of_arrays:test_on_batch(rows, targets).loss, 1e-6)
+    assert.near(loss, of_arrays:train_on_batch(rows, targets).loss, 1e-6)
+    assert.same({ 10, 1 }, of_arrays:predict_on_batch(rows).shape)
+    assert.equal(1, #of_arrays:fit(rows, targets, { validation_split = 0.3, verbose = 0 }).history.val_loss)
+  end)
+
+  it("is read from its file, which names the shapes, by flowlua", function()
+    local model = compiled(Pair())
+    model:fit(rows, targets, { verbose = 0 })
+    local path = support.path "pair.keras"
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { PairByName = Pair } })
+    assert.near(0, (again:predict(rows, { verbose = 0 }) - model:predict(rows, { verbose = 0 })):abs():max():item(), 1e-6)
+  end)
+
+  it("gives it to a step of its own, in which a functional model has it by name, too", function()
+    local Own, seen = flow.Model:extend "OwnByName", {}
+    function Own:train_step(data)
+      local x, y = unpack(data)
+      seen[#seen + 1] = x.left ~= nil and x.right ~= nil and y ~= nil
+      return flow.Model.train_step(self, data)
+    end
+    local left, right = flow.Input({ 3 }, { name = "left" }), flow.Input({ 1 }, { name = "right" })
+    local model = compiled(Own { inputs = { left, right }, outputs = layers.Dense(1)(left) + right })
+    local named = { left = rows.a, right = rows.b }
+    model:fit(named, targets, { verbose = 0 })
+    model:fit(flow.data.Dataset.from_tensor_slices { named, targets }:batch(5), { verbose = 0 })
+    assert.is_true(#seen >= 2)
+    for _, is_named in ipairs(seen) do assert.is_true(is_named) end
+    assert.has_error(function() model:fit({ left = rows.a, righ = rows.b }, targets, { verbose = 0 }) end)
+  end)
+end)
+
 describe("sample weights", function()
   local function expected(model, w1, w2)
     local p = model({ a, b })

@@ -80,7 +80,12 @@ end
 
 -- The shapes that a layer was built for.
 function entries.build_config(layer)
-  local shape, named = rawget(layer, "_input_shape"), rawget(layer, "_named_shapes")
+  local shape, named, by_name = rawget(layer, "_input_shape"), rawget(layer, "_named_shapes"), rawget(layer, "_shapes_by_name")
+  if by_name then
+    local dict = {}
+    for name, one in pairs(by_name) do dict[name] = shapes(one) end
+    return { input_shape = dict }
+  end
   if named and not named[1] then return nil end      -- of a layer written in Lua that is called on several tensors: the call builds it
   if not named or named[1].name:find "%[" then return shape and { input_shape = shapes(shape) } end
   if #named == 1 then return { input_shape = entries.shape(shape[1]) } end
@@ -173,13 +178,13 @@ function entries.custom_class(entry, reader)
   return reader.custom[entry.class_name] or reader.custom[registered] or reader.custom[registered:match(">(.*)$") or ""]
 end
 
--- The shape that an entry says the layer was built for, -1 for what is open, nested as it is there; nil: it says none.
+-- The shape that an entry says the layer was built for, -1 for what is open, nested, or by name, as it is there; nil: it says none.
 local function build_shape(entry)
   local shape = type(entry.build_config) == "table" and entry.build_config ~= json.null and entry.build_config.input_shape
   if not given(shape) or type(shape) ~= "table" then return nil end
   local function plain(list)
     local result = {}
-    for i, n in ipairs(list) do
+    for i, n in pairs(list) do
       if type(n) == "table" and n ~= json.null then result[i] = plain(n)
       else result[i] = type(n) == "number" and n or -1 end
     end
@@ -200,12 +205,14 @@ end
 -- dtypes: a layer that prepares data gets strings, if it takes them.
 local function build_custom(layer, shape)
   if not shape or layer._built then return end
-  local several = type(shape[1]) == "table"
-  local function call(dtype)
+  local function inputs_of(one, dtype)
+    local _, first = next(one)
+    if type(first) ~= "table" then return layers.Input({ unpack(one, 2) }, { dtype = dtype }) end
     local inputs = {}
-    for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input({ unpack(one, 2) }, { dtype = dtype }) end
-    layer(several and inputs or inputs[1])
+    for key, inner in pairs(one) do inputs[key] = inputs_of(inner, dtype) end
+    return inputs
   end
+  local function call(dtype) layer(inputs_of(shape, dtype)) end
   if not layer:_prepares() or not pcall(call, "string") then call("float32") end
 end
 

@@ -340,6 +340,7 @@ function several.build(layer, call, shape_of)
       end
     end
     layer:_ensure_built(shapes, #call.list == 1, of_arguments)
+    if #call.arguments == 1 and are_named(call.arguments[1]) then rawset(layer, "_shapes_by_name", of_arguments[1]) end      -- for files
   end
 end
 

@@ -21,6 +21,7 @@ local ownership = require "flow.distribute.ownership"
 local workers = require "flow.distribute.model_workers"
 local named_data = require "flow.model.named_data"
 local host_inputs = require "flow.model.host_inputs"
+local structure = require "flow.data.structure"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -260,13 +261,26 @@ local function rows_of(t)
   return t.rank > 0 and t.shape[1] or 0
 end
 
+-- The structure of inputs by name that a step gets as they are, with its tensors: where a script wrote the step, or call(). Else nil.
+local function own_inputs(model, kind, x)
+  if not named_data.is(x) or rawget(model, "_host") then return nil end
+  if not named_data.is_own(model) and not model_steps.overrides(model, kind .. "_step") then return nil end
+  local of_x = structure.of("x", { x })[1]
+  local list = structure.components(of_x, x)
+  for i, value in ipairs(list) do list[i] = tensor.on_host(ops.operand(value, nil, "x")) end
+  return of_x, list
+end
+
 -- The arguments of a call as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or
--- one for each, by name or as a list.
-function training.read_data(model, x, y, weights)
-  local given = named_data.complete(model, "x", "inputs", x)
-  if given ~= nil then model:_meet(given) end
-  if given ~= nil and rawget(model, "_host") then given = host_inputs.prepare(model, given) end
-  local inputs = training.tensors(given, "x")
+-- one for each, by name or as a list. The last result: see own_inputs.
+function training.read_data(model, kind, x, y, weights)
+  local of_x, inputs = own_inputs(model, kind, x)
+  if not of_x then
+    local given = named_data.complete(model, "x", "inputs", x)
+    if given ~= nil then model:_meet(given) end
+    if given ~= nil and rawget(model, "_host") then given = host_inputs.prepare(model, given) end
+    inputs = training.tensors(given, "x")
+  end
   local targets = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
   local by_output, names = named_data.order(model, "sample_weight", "outputs", weights)
   for i = 1, names and #names or 0 do      -- an output that is not named counts every sample once
@@ -276,7 +290,7 @@ function training.read_data(model, x, y, weights)
   if #list > 1 and #list ~= output_count(model) then
     raise("%s: sample_weight has %d entries for %d outputs", object.title(model), #list, output_count(model))
   end
-  return inputs, targets, list
+  return inputs, targets, list, of_x
 end
 
 -- Checks that all have the same number of rows, and returns it. The message names them as Keras' does.
@@ -326,11 +340,12 @@ end
 -- Runs one step on whole tensors, of all their rows at once; returns an array of the outputs of its plan, new references of which the
 -- caller takes all, and the step. kind: "train", "test" or "predict"; only a prediction has outputs.
 local function run_batch(model, kind, x, y, weights)
-  x, y, weights = training.read_data(model, x, y, weights)
+  local of_x
+  x, y, weights, of_x = training.read_data(model, kind, x, y, weights)
   if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
   local n = training.cardinality(x, y, weights)
   if n == 0 then raise("%s: the data has no samples", object.title(model)) end
-  local batch, layout = {}, { x = #x, y = #y, weights = #weights }
+  local batch, layout = {}, { x = #x, y = #y, weights = #weights, of_x = of_x }
   contiguous(x, batch)
   contiguous(y, batch)
   contiguous(weights, batch)

@@ -54,9 +54,9 @@ end
 -- structure of elements tells what is x, y and weights, also returns it: a step of the model's own gets them as they are, and so does a
 -- model that is not a graph of layers.
 local function ordered(model, kind, what, dataset)
-  local own = dataset._structure
+  local own, steps_own = dataset._structure, model_steps.overrides(model, kind .. "_step")
   if not own then return dataset end
-  if not rawget(model, "inputs") or model_steps.overrides(model, kind .. "_step") and structure.is_deep(own) then
+  if not rawget(model, "inputs") or steps_own and (structure.is_deep(own) or not rawget(model, "_host")) then
     return dataset:map(function(...)
       local list = {}
       for i = 1, #own do

@@ -76,7 +76,8 @@ local function flat(data)
   for _, name in ipairs { "x", "y", "weights" } do
     for _, t in ipairs(data[name]) do list[#list + 1] = t:contiguous() end
   end
-  return list, { x = #data.x, y = #data.y, weights = #data.weights, is_x_alone = data.is_x_alone }
+  return list, { x = #data.x, y = #data.y, weights = #data.weights, is_x_alone = data.is_x_alone,
+                 of_x = data.of_x }
 end
 
 ---- loops -----------------------------------------------------------------------------------------------------------------------------

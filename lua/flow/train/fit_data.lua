@@ -1,8 +1,8 @@
 -- fit_data.lua: reads the arguments of fit, evaluate and predict: tensors or data sets, and fit's options, whose defaults may depend on
 -- each other.
 --
--- data of arrays is { x = list, y = list, weights = list, rows =, is_x_alone = }; of a data set { feed = Feed }. What is read here has been
--- checked against the model only as far as numbers of rows and of components; the step that is traced for it checks shapes.
+-- data of arrays is { x = list, y = list, weights = list, rows =, is_x_alone =, of_x = }; of a data set { feed = Feed }. What is read here
+-- has been checked against the model only as far as numbers of rows and of components; the step that is traced for it checks shapes.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -31,12 +31,15 @@ local function read_fit_options(options, rows)
   }
 end
 
--- Tensors of one data set: x, y, weights as lists, their number of rows, and whether they are one tensor x alone.
+local KINDS = { fit = "train", validation_data = "test", evaluate = "test", predict = "predict" }
+
+-- Tensors of one data set: x, y, weights as lists, their number of rows, whether they are x alone, one tensor or inputs by name, and of
+-- the latter their structure, if steps get them as they are. what: the call, or "validation_data".
 function fit_data.read(model, what, x, y, weights)
   local data = {}
-  data.x, data.y, data.weights = training.read_data(model, x, y, weights)
+  data.x, data.y, data.weights, data.of_x = training.read_data(model, KINDS[what], x, y, weights)
   if #data.x == 0 then raise("%s: there is no data", what) end
-  data.is_x_alone = native.is_tensor(x) and #data.x == 1 and #data.y == 0 and #data.weights == 0
+  data.is_x_alone = (native.is_tensor(x) and #data.x == 1 or data.of_x ~= nil) and #data.y == 0 and #data.weights == 0
   data.rows = training.cardinality(data.x, data.y, data.weights)
   if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
   return data
@@ -44,7 +47,7 @@ end
 
 -- `count` rows of data from row `first` on, counted from 0, as views.
 local function rows_of(data, first, count)
-  local part = { rows = count, is_x_alone = data.is_x_alone }
+  local part = { rows = count, is_x_alone = data.is_x_alone, of_x = data.of_x }
   for _, name in ipairs { "x", "y", "weights" } do
     part[name] = {}
     for i, t in ipairs(data[name]) do part[name][i] = view_rows(t:contiguous(), first, count) end

@@ -4,8 +4,8 @@
 --   predict_step(data)                    the outputs: a tensor, or a list of them
 --   compute_loss(x, y, y_pred, sample_weight, training), compute_metrics(x, y, y_pred, sample_weight), get_metrics_result()
 --
--- data is { x, y } or { x, y, sample_weight } of arrays, the tensor itself of fit(x), evaluate(x) and predict(x), and an element of a
--- Dataset as it is; train_on_batch(x) gives { x }, and x in a list and inputs by name do, too, as in Keras. Steps are traced once per
+-- data is { x, y } or { x, y, sample_weight } of arrays, the tensor or the table by name itself of fit(x), evaluate(x) and predict(x), and
+-- an element of a Dataset as it is; train_on_batch(x) gives { x }, and x in a list does, too, as in Keras. Steps are traced once per
 -- signature (steps.lua); with compile { run_eagerly = true } they are called for each batch.
 
 local native = require "flow.ffi"

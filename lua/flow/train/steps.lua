@@ -40,11 +40,13 @@ end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: 0, 1
 -- for all outputs, or one for each. element: they are the components of a data set, which an overridden step gets unchanged; is_x_alone:
--- one tensor was given without targets, and an overridden step gets it as it is, too. structure: of elements with parts.
+-- one tensor, or inputs by name, were given without targets, and an overridden step gets them as they are, too. structure: of elements with
+-- parts; of_x: of inputs by name, alone.
 local function form_of(model, kind, layout)
   if layout.structure then return structure.text(layout.structure) end
   if layout.element then return "element" end
-  return layout.is_x_alone and model_steps.overrides(model, kind .. "_step") and "alone" or "arrays"
+  local form = layout.is_x_alone and model_steps.overrides(model, kind .. "_step") and "alone" or "arrays"
+  return layout.of_x and form .. structure.text { layout.of_x } or form
 end
 
 -- A text that is equal for batches which one plan can run: kind, layout, dtypes, all sizes but the rows, what is trainable, precision,
@@ -80,6 +82,12 @@ end
 
 ---- the traced functions -----------------------------------------------------------------------------------------------------------
 
+-- The inputs as the step, or call(), gets them.
+local function inputs_of(tensors, layout)
+  if layout.of_x then return structure.pack({ layout.of_x }, tensors)[1] end
+  return one_or_list(group(tensors, 1, layout.x))
+end
+
 -- The `data` that a step gets.
 local function data_of(tensors, layout)
   local y, weights = layout.x + 1, layout.x + layout.y + 1
@@ -87,8 +95,8 @@ local function data_of(tensors, layout)
     local values, only = structure.pack(layout.structure, tensors), #layout.structure == 1 and layout.structure[1]
     return only and only.parts and not only.names and values or one_or_list(values)      -- ((x1, x2),) is x alone, of two tensors
   end
-  if layout.is_x_alone or layout.element and layout.y == 0 then return one_or_list(tensors) end
-  return { one_or_list(group(tensors, 1, layout.x)), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
+  if layout.is_x_alone or layout.element and layout.y == 0 then return inputs_of(tensors, layout) end
+  return { inputs_of(tensors, layout), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
            layout.weights > 0 and one_or_list(group(tensors, weights, layout.weights)) or nil }
 end
 
@@ -181,7 +189,7 @@ local function build_here(model, kind, specs, layout)
       local inputs = trace_inputs(sized)
       if is_own then step_share.within(1, run_step, model, kind, inputs, layout)
       elseif layout.structure then model((unpack_data(data_of(inputs, layout))), { training = false })
-      else model(one_or_list(group(inputs, 1, layout.x)), { training = false }) end
+      else model(inputs_of(inputs, layout), { training = false }) end
     end)
   end)
 end
