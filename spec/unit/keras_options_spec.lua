@@ -44,6 +44,42 @@ describe("tf.data.experimental", function()
     end
     assert.same({ { 3, "ann", 1 }, { 4, "bob", 0 }, { 5, "cy", 1 } }, found)
     assert.equal(-1, experimental.make_csv_dataset(path, 2, { label_name = "y" }):cardinality())
+    local function columns(texts, options)      -- of files with these texts; expected values are those of TensorFlow 2.18
+      local folder, paths = support.folder(), {}
+      for i, text in ipairs(texts) do
+        paths[i] = ("%s/%d.csv"):format(folder, i)
+        support.write(paths[i], text)
+      end
+      options.num_epochs, options.shuffle = 1, false
+      return (experimental.make_csv_dataset(paths, 9, options):iter()())
+    end
+    local function dtypes(x, ...)
+      local list = { ... }
+      for i, name in ipairs(list) do list[i] = x[name].dtype end
+      return list
+    end
+    local MISSING, EMPTY = "age,name,score,y\n3,ann,0.5,1\n?,bob,,0\n5,?,2,1\n", "age,name,score,y\n3,ann,0.5,1\n,bob,,0\n5,,2,1\n"
+    for text, na_value in pairs { [MISSING] = "?", [EMPTY] = "" } do
+      local x = columns({ text }, { na_value = na_value })
+      assert.same({ "int32", "string", "float32" }, dtypes(x, "age", "name", "score"))
+      assert.same({ { 3, 0, 5 }, { "ann", "bob", "" }, { 0.5, 0, 2 } }, { x.age:totable(), x.name:totable(), x.score:totable() })
+    end
+    local x = columns({ MISSING }, { na_value = "?", column_names = { "a", "b", "c", "d" }, select_columns = { "a", "c", 4 } })
+    assert.same({ { 3, 0, 5 }, { 0.5, 0, 2 }, { 1, 0, 1 } }, { x.a:totable(), x.c:totable(), x.d:totable() })
+    x = columns({ MISSING }, { na_value = "?", column_defaults = { { -1 }, { "NA" }, flow.tensor(7, { dtype = "float64" }), "int64" } })
+    assert.same({ "float32", "string", "float64", "int64" }, dtypes(x, "age", "name", "score", "y"))
+    assert.same({ { 3, -1, 5 }, { "ann", "bob", "NA" }, { 0.5, 7, 2 } }, { x.age:totable(), x.name:totable(), x.score:totable() })
+    x = columns({ "age,name\n3,1\n4,x\n", "age,name\n,5\n4,6\n" }, {})      -- columns are what those of the first file are
+    assert.same({ { 3, 4, 0, 4 }, { "1", "x", "5", "6" } }, { x.age:totable(), x.name:totable() })
+    for pattern, case in pairs {
+      ['column 1: .*"0.5" is not a whole number'] = { { "age\n3\n", "age\n0.5\n" }, {} },
+      ["has 2 columns, column_names names 1"] = { { "a,b\n1,2\n" }, { column_names = { "a" } } },
+      ['has no column agee; did you mean "age"%?'] = { { "age\n3\n" }, { select_columns = { "agee" } } },
+      ["column_defaults has 1 entries for 2 columns"] = { { "a,b\n1,2\n" }, { column_defaults = { "int32" } } },
+      ["field 1 of record 2 is empty, and has no default"] = { { "a\n1\n?\n" }, { column_defaults = { "int32" }, na_value = "?" } },
+    } do
+      assert.truthy(message_of(function() columns(case[1], case[2]) end):find(pattern), pattern)
+    end
     assert.truthy(message_of(function() experimental.make_csv_dataset(path, 2, { label_name = "z" }) end):find('no column "z"', 1, true))
     os.remove(path)
   end)
