@@ -7,7 +7,7 @@ local object = require "flow.object"
 local models = require "flow.model"
 require "flow.train.compile"
 require "flow.train.fit"
-require "flow.model.summary"
+require("flow.model.summary").class_of = function(layer) return require("flow.saving.operations").class_name(layer) end
 require "flow.saving.export"
 require "flow.model.closing"
 require "flow.plot.methods"

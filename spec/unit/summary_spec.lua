@@ -174,6 +174,19 @@ describe("summary", function()
     assert.falsy(text:find("Connected to", 1, true))
   end)
 
+  it("shows operations between the layers by the names of their classes in Keras", function()
+    local x = flow.Input { 8, 4 }
+    local h = flow.concat({ flow.relu(x * 2 + 1), x / 2 }, -1)[{ {}, 1 }]
+    h = -flow.one_hot(flow.cast(flow.mean(h, -1, true) ^ 2, "int32"), 4)
+    local found = {}
+    for class in flow.Model(x, h):summary_text():gmatch "%((%u%a+)%)" do found[#found + 1] = class end
+    assert.same({ "InputLayer", "Multiply", "Add", "Relu", "TrueDivide", "Concatenate", "GetItem", "Mean", "Power", "Cast", "OneHot",
+      "Negative" }, found)
+    local inner = flow.Model(x, x + 1)
+    local nested = flow.Sequential { inner }:summary_text { expand_nested = true }
+    assert.truthy(nested:find("└ operation[_%d]* %(Add%)"))
+  end)
+
   it("counts what the optimizer keeps once there is a step", function()
     local model = flow.Sequential { layers.Input { 4 }, layers.Dense(10), layers.BatchNormalization(), layers.Dense(1) }
     model:compile { optimizer = "adam", loss = "mse" }

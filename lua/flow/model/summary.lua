@@ -16,6 +16,9 @@ local takes = require("flow.signature").takes
 local OPTIONS = "{ line_length?, expand_nested: boolean = false, show_trainable: boolean = false, layer_range?: list }"
 local Model = models.Model
 
+-- class_of(layer): the class of an operation, which files know.
+local summary = {}
+
 -- 3989285 -> 3,989,285
 local function thousands(n)
   local text = ("%d"):format(n)
@@ -171,12 +174,19 @@ local function in_range(layers, range)
   return { unpack(layers, lowest[1], highest[2]) }
 end
 
+-- The layers of a model, and the operations between them, which Keras shows, too.
+local function rows_of(model)
+  return object.class_of(model).name ~= "Sequential" and rawget(model, "_graph_layers") or model.layers
+end
+
 -- Rows of cells for the layers of model `inside` and, with expand_nested, of the models among them; model: the one that is shown.
 local function add_rows(rows, model, inside, options, linear, level)
-  for _, layer in ipairs(level == 0 and in_range(inside.layers, options.layer_range) or inside.layers) do
+  local all = rows_of(inside)
+  for _, layer in ipairs(level == 0 and in_range(all, options.layer_range) or all) do
     local indentation = level > 0 and ("   "):rep(level) .. "└ " or ""
     local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
-    local cells = { ("%s%s (%s)"):format(indentation, layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
+    local class_name = rawget(layer, "_operation") and summary.class_of(layer) or layer.class_name
+    local cells = { ("%s%s (%s)"):format(indentation, layer.name, class_name), layer.built and output_shape(layer) or "?", count }
     if not linear then cells[4] = connections(model, layer) end
     if options.show_trainable then cells[#cells + 1] = #layer.weights == 0 and "-" or layer.trainable and "Y" or "N" end
     rows[#rows + 1] = cells
@@ -235,3 +245,5 @@ function Model:summary(options)
   if not options.print_fn then return log.print("%s", text) end
   for line in text:gmatch("([^\n]*)\n") do options.print_fn(line) end
 end
+
+return summary

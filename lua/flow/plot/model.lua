@@ -7,6 +7,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
+local summary = require "flow.model.summary"
 local layout = require "flow.plot.layout"
 local svg = require "flow.plot.svg"
 
@@ -57,7 +58,8 @@ local function add_model(graph, model, prefix, sources, expand)
   for i, input in ipairs(model.inputs) do made_by[input] = sources and sources[i] end
   local function box_for(layer, node)
     if not box_of[layer] then
-      graph.boxes[#graph.boxes + 1] = { layer = layer, name = prefix .. layer.name, class = layer.class_name, inputs = node.inputs,
+      local class_name = rawget(layer, "_operation") and summary.class_of(layer) or layer.class_name
+      graph.boxes[#graph.boxes + 1] = { layer = layer, name = prefix .. layer.name, class = class_name, inputs = node.inputs,
                                         outputs = node.outputs }
       box_of[layer] = #graph.boxes
     end
