@@ -75,6 +75,24 @@ describe("tensors of strings", function()
   end)
 end)
 
+describe("positions among strings", function()
+  it("may be tensors with one number, as among numbers: a line that says how many words it has", function()
+    local words, two = flow.tensor { "a", "b", "c" }, flow.tensor(2, { dtype = "int32" })
+    assert.equal("b", words[two])
+    assert.same({ "b", "c" }, words[{ { two, -1 } }]:totable())
+    assert.same({ "a", "b" }, words[{ { 1, two } }]:totable())
+    local lines = flow.data.Dataset.from_tensor_slices { { "2 a b 5 6", "1 c 7" } }
+    local found = {}
+    for tokens, tags in lines:map(function(line)
+      local parts = flow.strings.split(line, " ")
+      local length = flow.strings.to_number(parts[1], { out_type = "int32" })
+      return parts[{ { 2, length + 1 } }], flow.strings.to_number(parts[{ { length + 2, -1 } }], { out_type = "int64" })
+    end):iter() do found[#found + 1] = { tokens:totable(), tags:totable() } end
+    assert.same({ { { "a", "b" }, { 5, 6 } }, { { "c" }, { 7 } } }, found)
+    assert.has_error(function() return words[{ { flow.tensor { 1, 2 }, 2 } }] end)
+  end)
+end)
+
 describe("strings as elements", function()
   it("are joined along an axis, and with nothing else", function()
     local two = flow.tensor { { "a", "b" }, { "c", "d" } }

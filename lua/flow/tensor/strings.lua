@@ -114,6 +114,11 @@ local function refuse()
   raise("strings are not numbers: layers such as TextVectorization, StringLookup and Hashing make numbers of them")
 end
 
+-- A position that may be a tensor with one number, as of tensors of numbers.
+local function place_of(key)
+  return native.is_tensor(key) and key.size == 1 and tonumber(key:item()) or key
+end
+
 -- What keys[at] and those after it pick: a position drops the axis, { from, to } is a range, {} is the whole axis, false makes a new one.
 local function picked(value, keys, at)
   local key = keys[at]
@@ -121,8 +126,8 @@ local function picked(value, keys, at)
   if key == false then return setmetatable({ (picked(value, keys, at + 1)) }, metatable) end
   if type(value) ~= "table" then raise("a tensor of strings is indexed along more axes than it has") end
   local is_range = type(key) == "table"
-  local from = is_range and (key[1] or 1) or key
-  local to = is_range and (key[2] or -1) or key
+  local from = place_of(is_range and (key[1] or 1) or key)
+  local to = is_range and place_of(key[2] or -1) or from
   if type(from) ~= "number" or type(to) ~= "number" or from % 1 ~= 0 or to % 1 ~= 0 or is_range and key[3] ~= nil then
     raise("a tensor of strings is indexed by positions and ranges { from, to }, got %s", errors.describe(key))
   end
@@ -148,7 +153,7 @@ end
 
 metatable.__index = function(self, key)
   if type(key) == "number" then return key < 0 and rawget(self, #self + 1 + key) or nil end
-  if key == false then key = { false } end
+  if key == false or native.is_tensor(key) then key = { key } end
   if type(key) == "table" then return indexed(self, key) end
   local field = FIELDS[key]
   if field then return field(self) end
