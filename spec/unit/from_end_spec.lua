@@ -39,6 +39,24 @@ describe("the last entry", function()
     assert.equal(history.loss[2], history.loss[-1])
   end)
 
+  it("is the end of a part, which is of the list's kind: shape[{ 2, -1 }]", function()
+    local shape = flow.zeros({ 2, 3, 4 }).shape
+    assert.equal("{3, 4}", tostring(shape[{ 2, -1 }]))
+    assert.same({ "{3, 4}", "{3, 4}", "{2, 3}", "{4}", "{}", "{}" }, { tostring(shape[{ 2 }]), tostring(shape[{ { 2, -1 } }]),
+      tostring(shape[{ 1, -2 }]), tostring(shape[{ -1, -1 }]), tostring(shape[{ 4 }]), tostring(shape[{ 3, 2 }]) })
+    assert.equal("(None, 3)", tostring(flow.Input({ 3, 4 }).shape[{ 1, 2 }]))
+    assert.equal(4, flow.Input({ shape = flow.Input({ 3, 4 }).shape[{ 2, -1 }] }).shape[3])
+    local added = flow.fn(function(x) return flow.zeros(x.shape[{ 1, -2 }]) + flow.ones(flow.shape(x)[{ 1, 2 }]) end)(flow.ones { 3, 2, 5 })
+    assert.same({ 3, 2 }, added.shape)
+    local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2), layers.Dense(4), layers.Dense(5) }
+    assert.same({ model.layers[2], model.layers[3] }, { unpack(model.layers[{ 2, -1 }]) })
+    for _, key in ipairs { { "a" }, { 0, 1 }, { 1, 2, 1 }, { 1.5 } } do
+      local ok, message = pcall(function() return shape[key] end)
+      assert.is_false(ok)
+      assert.truthy(message:find("a part of a list is list[{ from, to }]", 1, true))
+    end
+  end)
+
   it("is not [0]: that is an error", function()
     local ok, message = pcall(function() return flow.zeros({ 2, 3 }).shape[0] end)
     assert.is_false(ok)
