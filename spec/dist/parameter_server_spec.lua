@@ -381,7 +381,10 @@ describe("what cannot be", function()
       local links = strategy._store.links
       local hello = { is = "hello", protocol = 1, version = "0.0.1", name = "worker:9", chief = false, cluster = "", process = 1 }
       print(select(2, pcall(links.ask, links, 1, hello)))
-      strategy.scope(function() flow.Variable(flow.zeros { arg[1] and 3 or 2 }, { name = "v" }) end)
+      local long = ("v"):rep(120)
+      strategy.scope(function()
+        flow.Variable(flow.zeros { arg[1] == "reshaped" and 3 or 2 }, { name = arg[1] == "renamed" and long .. "w" or long })
+      end)
       strategy._store:define()
       if strategy.cluster_resolver.is_chief then os.execute "sleep 9" end]])
     -- Starts a server and the chief, then a worker; once it has ended, the others are ended, too.
@@ -399,7 +402,8 @@ describe("what cannot be", function()
         support.program, script, secret, argument))
       return support.start("bash " .. path)
     end
-    local ends = { start("fedcba9876543210", ""), start("''", ""), start("0123456789abcdef", "other") }
+    local ends = { start("fedcba9876543210", ""), start("''", ""), start("0123456789abcdef", "reshaped"),
+                   start("0123456789abcdef", "renamed") }
     local text = ends[1]()
     assert.truthy(text:find "flowlua: [^\n]*: ps:0 127.0.0.1:%d+ did not answer: [^\n]*is FLOW_SECRET the same in all tasks%?\n", text)
     assert.truthy(text:find("code 1", 1, true), text)
@@ -407,8 +411,12 @@ describe("what cannot be", function()
     assert.truthy(text:find "flowlua: [^\n]*: ps:0 127.0.0.1:%d+: it has a secret, this process has none: set the same", text)
     assert.truthy(text:find("code 1", 1, true), text)
     text = ends[3]()
-    assert.truthy(text:find('worker:0 has the variable "v" float32 {3} where the chief has "v" float32 {2}', 1, true), text)
+    local long = ("v"):rep(120)
+    local reshaped = ('worker:0 has the variable "%s" float32 {3} where the chief has "%s" float32 {2}'):format(long, long)
+    assert.truthy(text:find(reshaped, 1, true), text)
     assert.truthy(text:find("worker:9 is flowlua 0.0.1 (protocol 1), ps:0 is flowlua", 1, true), text)
     assert.truthy(text:find("code 1", 1, true), text)
+    text = ends[4]()
+    assert.truthy(text:find(('"%sw" float32 {2} where the chief has "%s" float32 {2}'):format(long, long), 1, true), text)
   end)
 end)

@@ -23,7 +23,8 @@ local partitioners = require "flow.distribute.partitioners"
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 local WHAT = "ParameterServerStrategy"
-local AT_ONCE, LEAST_SHARED = 100, 65536      -- parts in a message; bytes that are worth memory of both processes
+local AT_ONCE, NAMES_AT_ONCE = 100, 65536      -- parts in a message, and bytes of their names, above which it has no further part
+local LEAST_SHARED = 65536                     -- bytes that are worth memory of both processes
 local KEPT = { float32 = 4, float64 = 8, int32 = 4, int64 = 8 }      -- bytes of an element
 
 local Store = {}
@@ -55,7 +56,7 @@ local function storage(v)
   return native.tensor(out_tensor[0])
 end
 
--- Parts of a variable, as tf.distribute cuts it: the first ones have a row more.
+-- Parts of a variable, as tf.distribute cuts it: the first ones have one more row.
 local function cut(self, entry)
   local shape = entry.shape
   local count = entry.constraint and 1 or partitioners.count(self._partitioner or nil, shape, entry.dtype)
@@ -89,7 +90,7 @@ function Store:register(list)
   for _, v in ipairs(list) do
     if not self._known[v] and KEPT[v.dtype] then
       local t = storage(v)
-      local entry = { variable = v, name = v.path:sub(1, 100), shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
+      local entry = { variable = v, name = v.path, shape = t.shape, size = t.size, dtype = t.dtype, width = KEPT[t.dtype],
                       constraint = constraint_of(v),
                       parts = {}, base = tensor.zeros(t.shape, { dtype = t.dtype, device = "cpu" }) }
       cut(self, entry)
@@ -198,14 +199,18 @@ function Store:define(between)
   if self._defined == #self._entries then return end
   for server = 1, self.links.count do
     local parts = self._parts[server]
-    for first = self._counts[server] or 0, #parts - 1, AT_ONCE do
-      local list = {}
-      for i = first + 1, math.min(first + AT_ONCE, #parts) do
-        list[#list + 1] = { name = parts[i].name, dtype = parts[i].entry.dtype, shape = json.list { unpack(parts[i].shape) },
-                            constraint = parts[i].entry.constraint or nil }
+    local first = self._counts[server] or 0
+    while first < #parts do
+      local list, bytes = {}, 0
+      while #list < AT_ONCE and bytes < NAMES_AT_ONCE and parts[first + #list + 1] do
+        local part = parts[first + #list + 1]
+        list[#list + 1] = { name = part.name, dtype = part.entry.dtype, shape = json.list { unpack(part.shape) },
+                            constraint = part.entry.constraint or nil }
+        bytes = bytes + #part.name
       end
       local said = self.links:ask(server, { is = "define", first = first, parts = json.list(list) })
       for i = first + 1, first + #list do parts[i].new = i > said.filled end
+      first = first + #list
     end
     self._counts[server] = #parts
     share(self, server)
