@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "temporary.h"
 
 /* Sets it for numbers; 0 where the C library reads other files. setlocale(LC_NUMERIC, "C") ends it. */
 static inline int use_comma_locale(void)
@@ -18,8 +19,8 @@ static inline int use_comma_locale(void)
     0x14, 0x11, 0x03, 0x20, 6, 0,   0, 0, 32, 0,    0, 0, 34, 0,   0, 0, 36, 0, 0, 0, 40, 0,   0,   0,   44,  0,   0,
     0,    48,   0,    0,    0, ',', 0, 0, 0,  0xff, 0, 0, 0,  ',', 0, 0, 0,  0, 0, 0, 0,  'U', 'T', 'F', '-', '8', 0
   };
-  char folder[] = "/tmp/flow_locale_XXXXXX", path[128], shown[16] = "";
-  if (!mkdtemp(folder)) return 0;
+  char folder[TEMPORARY_PATH], path[TEMPORARY_PATH + 32], shown[16] = "";
+  if (!mkdtemp(temporary(folder, "locale_XXXXXX"))) return 0;
   snprintf(path, sizeof path, "%s/comma", folder);
   mkdir(path, 0700);
   snprintf(path, sizeof path, "%s/comma/LC_NUMERIC", folder);

@@ -1,17 +1,17 @@
 /* test_auto_shard.c: which elements each of several workers gets, by policy. */
 #include "datasets.h"
+#include "temporary.h"
 
 #include <unistd.h>
 
-static char folder[64], paths[3][128];
+static char folder[TEMPORARY_PATH], paths[3][TEMPORARY_PATH + 32];
 
 /* Three files: records "a" to "d", "e", "f" and "g". */
 static int make_files(void **state)
 {
   static const char *const letters[] = { "abcd", "e", "fg" };
   remember_live_bytes(state);
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
+  if (!mkdtemp(temporary(folder, "XXXXXX"))) return 1;
   for (int i = 0; i < 3; i++) {
     flow_record_writer *writer;
     snprintf(paths[i], sizeof paths[i], "%s/file%d", folder, i);

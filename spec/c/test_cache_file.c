@@ -10,14 +10,14 @@
 #include "data/element_record.h"
 #include "io/file_lock.h"
 #include "io/record.h"
+#include "temporary.h"
 
-static char folder[64], path[128], lock_path[160];
+static char folder[TEMPORARY_PATH], path[TEMPORARY_PATH + 32], lock_path[TEMPORARY_PATH + 64];
 
 static int make_folder(void **state)
 {
   remember_live_bytes(state);
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
+  if (!mkdtemp(temporary(folder, "XXXXXX"))) return 1;
   snprintf(path, sizeof path, "%s/cache", folder);
   snprintf(lock_path, sizeof lock_path, "%s.lock", path);
   return 0;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/cgroup.h"
+#include "temporary.h"
 
 typedef struct group_case {
   const char *membership;
@@ -46,7 +47,7 @@ static void write_file(const char *path, const char *text)
 
 static void make_folders(char *path)
 {
-  for (char *at = path + 5; *at; at++) {
+  for (char *at = path + 1; *at; at++) {
     if (*at != '/') continue;
     *at = '\0';
     mkdir(path, 0700);
@@ -59,8 +60,8 @@ static void quotas_are_found(void **state)
 {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    char mount[] = "/tmp/flow_cgroup_XXXXXX", membership[64], path[256], command[64];
-    assert_non_null(mkdtemp(mount));
+    char mount[TEMPORARY_PATH], membership[TEMPORARY_PATH + 32], path[TEMPORARY_PATH + 64], command[TEMPORARY_PATH + 32];
+    assert_non_null(mkdtemp(temporary(mount, "cgroup_XXXXXX")));
     snprintf(membership, sizeof membership, "%s/membership", mount);
     write_file(membership, cases[i].membership);
     for (int k = 0; k < 4 && cases[i].files[k].file; k++) {

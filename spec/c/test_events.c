@@ -13,13 +13,14 @@
 #include "base/memory.h"
 #include "tensorboard/events.h"
 #include "io/record.h"
+#include "temporary.h"
 
-static char folder[] = "/tmp/flow_events_XXXXXX";
+static char folder[TEMPORARY_PATH];
 
 static int make_folder(void **state)
 {
   (void)state;
-  return mkdtemp(folder) ? 0 : -1;
+  return mkdtemp(temporary(folder, "events_XXXXXX")) ? 0 : -1;
 }
 
 static int remove_folder(void **state)

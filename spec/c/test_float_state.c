@@ -22,6 +22,7 @@
 #include "layers/initializers.h"
 #include "models/model.h"
 #include "train/schedules.h"
+#include "temporary.h"
 
 #define FOLDER "spec/golden/keras/"
 
@@ -180,7 +181,7 @@ static void models(flow_context *context, results *all)
   flow_model *model;
   flow_tensor *x, *y;
   double loss;
-  char path[64];
+  char path[TEMPORARY_PATH];
   must(flow_model_load(context, FOLDER "mnist_small_compiled.keras", &model));
   x = filled(flow_model_input_rank(model, 0), shape, ORDINARY);
   for (int i = 0; i < 3; i++) {          /* alone, then by the team */
@@ -198,8 +199,7 @@ static void models(flow_context *context, results *all)
     must(flow_model_train(context, model, &x, 1, y, &loss));
     add(all, "loss", &loss, sizeof loss);
   }
-  snprintf(path, sizeof path, "/tmp/flow_floats_%d.keras", (int)getpid());
-  must(flow_model_save(model, path));
+  must(flow_model_save(model, temporary(path, "floats.keras")));
   add_file(all, path);
   unlink(path);
   flow_tensor_release(x);

@@ -14,14 +14,15 @@
 #include "base/plugin.h"
 #include "image/image.h"
 #include "image/resize.h"
+#include "temporary.h"
 
 enum { HEIGHT = 21, WIDTH = 34 };
 
-static char folder[] = "/tmp/flow_test_image_XXXXXX";
+static char folder[TEMPORARY_PATH];
 
 static const char *path_of(const char *name)
 {
-  static char path[256];
+  static char path[TEMPORARY_PATH + 64];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return path;
 }
@@ -479,7 +480,7 @@ static void test_shuffle_order(void **state)
 
 int main(void)
 {
-  if (!mkdtemp(folder)) return 1;
+  if (!mkdtemp(temporary(folder, "image_XXXXXX"))) return 1;
   unsetenv("FLOW_PLUGINS");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_missing_plugin),    cmocka_unit_test(test_round_trips),  cmocka_unit_test(test_channels),
@@ -490,7 +491,7 @@ int main(void)
     cmocka_unit_test(test_shuffle_order),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
-  char command[64];
+  char command[TEMPORARY_PATH + 32];
   snprintf(command, sizeof command, "rm -r %s", folder);
   return system(command) == 0 ? failed : 1;
 }

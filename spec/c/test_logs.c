@@ -9,13 +9,14 @@
 #include "base/memory.h"
 #include "board/logs.h"
 #include "tensorboard/events.h"
+#include "temporary.h"
 
-static char folder[] = "/tmp/flow_logs_XXXXXX";
+static char folder[TEMPORARY_PATH];
 
 static int make_folder(void **state)
 {
   (void)state;
-  return mkdtemp(folder) ? 0 : -1;
+  return mkdtemp(temporary(folder, "logs_XXXXXX")) ? 0 : -1;
 }
 
 static int remove_folder(void **state)

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "models/model.h"
+#include "temporary.h"
 
 #define FOLDER "spec/golden/keras/"
 
@@ -106,8 +107,8 @@ static void batches_and_saved_files_agree(void **state)
 {
   flow_context *context = *state;
   flow_model *model, *again;
-  char path[] = "/tmp/flow_model_XXXXXX";
-  int descriptor = mkstemp(path);
+  char path[TEMPORARY_PATH];
+  int descriptor = mkstemp(temporary(path, "model_XXXXXX"));
   assert_true(descriptor >= 0);
   close(descriptor);
   assert_int_equal(FLOW_OK, flow_model_load(context, FOLDER "trained_adam.keras", &model));
@@ -206,11 +207,10 @@ static flow_status open_description(flow_context *context, const char *config, f
 {
   flow_archive_writer *archive;
   flow_tensor_writer *weights;
-  char lies_path[64];
+  char lies_path[TEMPORARY_PATH];
   *model = NULL;
-  snprintf(lies_path, sizeof lies_path, "/tmp/flow_lies_%d.keras", (int)getpid());
   assert_int_equal(FLOW_OK, flow_tensor_writer_new(&weights));
-  assert_int_equal(FLOW_OK, flow_archive_writer_new(lies_path, &archive));
+  assert_int_equal(FLOW_OK, flow_archive_writer_new(temporary(lies_path, "lies.keras"), &archive));
   assert_int_equal(FLOW_OK, flow_archive_writer_add_text(archive, "metadata.json", "{}", 2));
   assert_int_equal(FLOW_OK, flow_archive_writer_add_text(archive, "config.json", config, (double)strlen(config)));
   assert_int_equal(FLOW_OK, flow_archive_writer_add_tensors(archive, "model.weights.h5", weights, "hdf5"));

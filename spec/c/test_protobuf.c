@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/memory.h"
 #include "io/protobuf.h"
+#include "temporary.h"
 
 static void expect_bytes(flow_message *message, const char *expected, size_t count)
 {
@@ -77,8 +78,8 @@ static void encodes_an_event_of_tensorflow(void **state)
 static void writes_lent_bytes_to_a_file(void **state)
 {
   (void)state;
-  char path[] = "/tmp/flow_protobuf_XXXXXX";
-  int descriptor = mkstemp(path);
+  char path[TEMPORARY_PATH];
+  int descriptor = mkstemp(temporary(path, "protobuf_XXXXXX"));
   assert_true(descriptor >= 0);
   close(descriptor);
   unsigned char large[300], expected[1024], found[1024];

@@ -1,17 +1,17 @@
 /* test_read_ahead.c: records that threads read ahead: long files in all codings, faults at their place, ends in the middle. */
 #include "datasets.h"
+#include "temporary.h"
 
 #include <unistd.h>
 
 enum { FILES = 4 };
-static char folder[64], paths[FILES][128];
+static char folder[TEMPORARY_PATH], paths[FILES][TEMPORARY_PATH + 32];
 static const int lengths[FILES] = { 500, 3, 1200, 64 };
 
 static int make_folder(void **state)
 {
   (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
+  if (!mkdtemp(temporary(folder, "XXXXXX"))) return 1;
   for (int i = 0; i < FILES; i++) snprintf(paths[i], sizeof paths[i], "%s/file%d", folder, i);
   return 0;
 }

@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "data/function.h"
+#include "temporary.h"
 
-static char folder[64], paths[3][128];
+static char folder[TEMPORARY_PATH], paths[3][TEMPORARY_PATH + 32];
 
 static int make_folder(void **state)
 {
   (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
+  if (!mkdtemp(temporary(folder, "XXXXXX"))) return 1;
   for (int i = 0; i < 3; i++) snprintf(paths[i], sizeof paths[i], "%s/file%d", folder, i);
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "cluster/control/secret.h"
 #include "cluster/control/control_plugin.h"
+#include "temporary.h"
 
 /* The state is a list of names and values. */
 static const char *get_listed(const void *state, const char *name)
@@ -55,8 +56,8 @@ static void test_environment(void **state)
 
 static flow_status read_file(size_t count, int line_end, mode_t mode, flow_secret *secret)
 {
-  char path[] = "/tmp/flow_secret_XXXXXX";
-  int descriptor = mkstemp(path);
+  char path[TEMPORARY_PATH];
+  int descriptor = mkstemp(temporary(path, "secret_XXXXXX"));
   for (size_t i = 0; i < count; i++) assert_int_equal(write(descriptor, "s", 1), 1);
   if (line_end) assert_int_equal(write(descriptor, "\n", 1), 1);
   fchmod(descriptor, mode);
@@ -80,9 +81,9 @@ static void test_file(void **state)
   assert_int_equal(read_file(0, 1, 0600, &secret), FLOW_INVALID_ARGUMENT);
   assert_int_equal(read_file(32, 0, 0640, &secret), FLOW_INVALID_ARGUMENT);
   expect_words("(mode 640): chmod 600 it");
-  const char *folder[] = { "FLOW_SECRET_FILE", "/tmp", NULL };
+  const char *folder[] = { "FLOW_SECRET_FILE", "/", NULL };
   assert_int_equal(flow_secret_read(&(flow_environment){ get_listed, folder }, &secret), FLOW_INVALID_ARGUMENT);
-  expect_words("/tmp is not a file");
+  expect_words("/ is not a file");
 }
 
 static flow_status check(const char *cluster_text, const char *insecure, size_t count)

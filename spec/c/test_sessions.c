@@ -20,6 +20,7 @@
 #include "child.h"
 #include "plan/plan.h"
 #include "models/model.h"
+#include "temporary.h"
 
 #define FOLDER "spec/golden/keras/"
 
@@ -245,8 +246,8 @@ static void *do_part(void *argument)
   uint64_t random = (uint64_t)self->number;
   flow_context *context;
   double loss;
-  char path[64];
-  snprintf(path, sizeof path, "/tmp/flow_sessions_%d.keras", (int)getpid());
+  char path[TEMPORARY_PATH];
+  temporary(path, "sessions.keras");
   if (flow_context_new(&context) != FLOW_OK) return NULL;
   if (self->number == 0) {
     for (int step = 0; step < STEPS; step++)
@@ -452,11 +453,10 @@ static void *predict_wide(void *argument)
 
 static void weights_exist_once(void **state)
 {
-  char path[64];
+  char path[TEMPORARY_PATH];
   shared all = { .input_count = 1, .output_count = 1 };
   if (getenv("FLOW_SANITIZED")) skip();              /* sanitizers have their own memory */
-  snprintf(path, sizeof path, "/tmp/flow_wide_%d.keras", (int)getpid());
-  save_wide_model(path);
+  save_wide_model(temporary(path, "wide.keras"));
   flow_memory_trim();
   double before = resident_megabytes();
   assert_int_equal(FLOW_OK, flow_model_load(*state, path, &all.model));

@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "graph/context.h"
 #include "models/model.h"
+#include "temporary.h"
 
 #define FOLDER "spec/golden/keras/"
 
@@ -71,7 +72,7 @@ static flow_status live(flow_context *context, const char *path)
 {
   flow_model *model, *again;
   flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS], *targets;
-  char saved[64];
+  char saved[TEMPORARY_PATH];
   double loss;
   FLOW_TRY(flow_model_load(context, path, &model));
   FLOW_TRY(inputs_of(model, 40, inputs));
@@ -88,8 +89,7 @@ static flow_status live(flow_context *context, const char *path)
     }
     flow_tensor_release(targets);
   }
-  snprintf(saved, sizeof saved, "/tmp/flow_stacks_%d.keras", (int)getpid());
-  FLOW_TRY(flow_model_save(model, saved));
+  FLOW_TRY(flow_model_save(model, temporary(saved, "stacks.keras")));
   FLOW_TRY(flow_model_load(context, saved, &again));
   unlink(saved);
   for (int i = 0; i < flow_model_input_count(model); i++) flow_tensor_release(inputs[i]);
@@ -163,10 +163,9 @@ static flow_status refuse(flow_context *context, const char *path)
 
 static void nested_models_live_in_small_threads(void **state)
 {
-  char path[64];
+  char path[TEMPORARY_PATH];
   flow_model *model;
-  snprintf(path, sizeof path, "/tmp/flow_nested_%d.keras", (int)getpid());
-  save_nested(path, DEEP, 1);
+  save_nested(temporary(path, "nested.keras"), DEEP, 1);
   in_small_thread(live, path);
   save_nested(path, DEEPER, 0);
   in_small_thread(refuse, path);
@@ -206,15 +205,14 @@ static flow_status feed(flow_context *context, const char *unused)
 static flow_status look(flow_context *context, const char *path)
 {
   flow_tensor *picture, *small;
-  char saved[64];
+  char saved[TEMPORARY_PATH];
   (void)context;
   flow_status status = flow_image_load(path, 3, &picture);
   if (status == FLOW_NOT_FOUND) return FLOW_OK;              /* built without the plugin */
   FLOW_TRY(status);
   FLOW_TRY(flow_image_resize(picture, 33, 20, "bicubic", 0, &small));
   flow_tensor_release(small);
-  snprintf(saved, sizeof saved, "/tmp/flow_stacks_%d.jpg", (int)getpid());
-  status = flow_image_save(saved, picture, 90);
+  status = flow_image_save(temporary(saved, "stacks.jpg"), picture, 90);
   unlink(saved);
   flow_tensor_release(picture);
   return status == FLOW_NOT_FOUND ? FLOW_OK : status;
