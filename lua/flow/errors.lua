@@ -7,6 +7,8 @@
 local errors = {
   namespaces = setmetatable({}, { __mode = "k" }),      -- modules and classes, with their titles
   ops = setmetatable({}, { __mode = "k" }),             -- functions that compute ops, with the names that users call: "flow.exp"
+  passing = false,    -- the text of the latest raise_passing()
+  obstacles = 0,      -- how often the library refused something, or gave a size that has no number in a trace (tensor/fn.lua)
 }
 
 local home = "@" .. (debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./")
@@ -77,24 +79,14 @@ end
 
 -- Raises that text as an error. Never returns; callers write `x or raise(...)`.
 function errors.raise(text, ...)
+  errors.obstacles = errors.obstacles + 1
   error(errors.text(text, ...), 0)
 end
 
 -- An error that is about no value: what is tried is neither right nor wrong by it. errors.attempt raises it again.
-local passing
 function errors.raise_passing(text)
-  passing = text
+  errors.passing = text
   errors.raise("%s", text)
-end
-
--- As pcall, for what has another way where f fails: a file that is older, a model that is not compiled. That is so if f fails by what it is
--- given, not for want of memory.
-function errors.attempt(f, ...)
-  local ok, result = pcall(f, ...)
-  if not ok and type(result) == "string" and (result == "not enough memory" or passing and result:sub(-#passing) == passing) then
-    error(result, 0)
-  end
-  return ok, result
 end
 
 -- The length of a list; raises if it is something else, or if an entry before the last one is nil. message: with a %d for the position,
@@ -135,7 +127,7 @@ function errors.closed(title, names)
   end })
 end
 
--- What sentences say of values and of names that are near is in errors/texts.lua.
+-- What sentences say of values and of names that are near is in errors/texts.lua, and attempt().
 return setmetatable(errors, { __index = function(_, name)
   require "flow.errors.texts"
   return rawget(errors, name)

@@ -241,6 +241,37 @@ describe("a traced tensor", function()
     assert.equal(2, (flow.ones({ 1 }) + 1):item())
   end)
 
+  it("raises an error of the function itself, also one that a second trace would not meet", function()
+    local calls = 0
+    local function once(x)
+      calls = calls + 1
+      if calls == 1 then error("the first call", 0) end
+      return x + 1
+    end
+    local f, x = flow.fn(once), flow.ones { 3 }
+    assert.same({ false, "the first call" }, { pcall(f, x) })
+    assert.equal(1, calls)
+    assert.equal(6, f(x):sum():item())
+
+    calls = 0
+    local thrown = {}
+    local g = flow.fn(function(v)
+      calls = calls + 1
+      if calls == 1 then error(thrown) end
+      return v
+    end)
+    assert.same({ false, thrown }, { pcall(g, x) })
+
+    calls = 0
+    local Once = flow.Model:extend "Once"
+    function Once:call(v) return once(v) end
+    local model = Once()
+    model:compile { loss = "mse", optimizer = "sgd" }
+    model._all_built = true
+    assert.same({ false, "the first call" }, { pcall(model.predict, model, x:reshape(3, 1), { verbose = 0 }) })
+    assert.equal(1, calls)
+  end)
+
   it("names itself if it calls itself without end, which tail calls did for ever", function()
     local f, g
     f = flow.fn(function(n) return g(n - 1) end)

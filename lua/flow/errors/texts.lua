@@ -1,5 +1,5 @@
--- texts.lua: what the sentences of errors say of a value, of a name that is not known and of those that are near it. The second
--- half of errors.lua, in whose table these functions are; it is loaded when the first of them is called.
+-- texts.lua: what the sentences of errors say of a value, of a name that is not known and of those that are near it; and errors
+-- that are tried. The second half of errors.lua, in whose table these functions are; it is loaded when the first of them is called.
 
 local errors = require "flow.errors"
 
@@ -147,6 +147,17 @@ function errors.of_library(what, f, ...)
   local results = { pcall(f, ...) }
   if not results[1] then errors.raise("%s: %s", what, (tostring(results[2]):gsub("^[^\n]-:%d+: ", ""))) end
   return unpack(results, 2, table.maxn(results))
+end
+
+-- As pcall, for what has another way where f fails: a file that is older, a model that is not compiled. That is so if f fails by what it is
+-- given, not for want of memory.
+function errors.attempt(f, ...)
+  local ok, result = pcall(f, ...)
+  local passing = errors.passing
+  if not ok and type(result) == "string" and (result == "not enough memory" or passing and result:sub(-#passing) == passing) then
+    error(result, 0)
+  end
+  return ok, result
 end
 
 return errors

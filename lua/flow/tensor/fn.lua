@@ -292,8 +292,11 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
     self.traces = self.traces + 1
     if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
     fn.cannot_be_traced = false
+    local before = errors.obstacles
     local ok, result = as_first(self, trace, arguments, tensors)
     self.calls_inside = false
+    -- What fails without an obstacle does not fail for being traced: it is f's own error.
+    if not ok and errors.obstacles == before then error(result, 0) end
     local stays_lua = not ok and fn.cannot_be_traced
     fn.cannot_be_traced = false
     if stays_lua then

@@ -17,7 +17,10 @@ function shapes.is_rows(value)
   return type(value) == "table" and getmetatable(value) == Rows
 end
 
-local function rows(times) return setmetatable({ times = times }, Rows) end
+local function rows(times)
+  errors.obstacles = errors.obstacles + 1
+  return setmetatable({ times = times }, Rows)
+end
 
 -- Their number as a float32 tensor of the trace.
 function Rows.__tensor(self)

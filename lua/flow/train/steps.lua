@@ -431,7 +431,9 @@ function steps.get(model, kind, tensors, layout, capacity, own, usual)
     step.prepare(of_one_batch(tensors, capacity))      -- what it cannot do is found here, as when it was made first
     return step
   end
+  local before = errors.obstacles
   local ok, step = pcall(any_rows, model, kind, tensors, layout, usual)
+  if not ok and errors.obstacles == before then error(step, 0) end      -- of the model's own code
   if not ok then return counted_step(model, kind, of_one_batch(tensors, capacity), layout, step) end
   local placed = model._placement
   local part = math.ceil(capacity / parts_of(placed, own))
