@@ -44,21 +44,6 @@ function own.is_tensor(value)
   return native.is_tensor(value)
 end
 
--- The dimensions of a tensor as a list, -1 where a symbolic one takes any. In a traced function the first one may stand for the rows of the
--- batch: it goes into other shapes, times a whole number as well, and into formulas.
-function own.shape(x)
-  local strings = require "flow.tensor.strings"
-  if type(x) == "table" and require("flow.layers.symbolic").is(x) then return x.shape end
-  local of_strings = type(x) == "table" and strings.are(x) and select(2, strings.flat("flow.shape", x))
-  return require "flow.tensor.shape_list" (of_strings or tensor.raw_shape(ops.operand(x, nil, "flow.shape")), tensor)
-end
-
--- What output_signature of from_generator takes: { shape = { -1, 3 }, dtype = "int32" }.
-signature.takes "shape?: list, dtype: string = 'float32', name?: string"
-function own.TensorSpec(shape, dtype, name)
-  return require "flow.classes.printed" { shape = shape or {}, dtype = dtype, name = name }
-end
-
 -- Whether a value is a flow.Variable.
 function own.is_variable(value)
   return native.is_variable(value)
@@ -83,7 +68,9 @@ local parts = {
   device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.tensor.random" },
   Variable = { "flow.tensor.variable", "Variable" }, set_random_seed = { "flow.tensor.random", "set_seed" },
   GradientTape = { "flow.tensor.tape", "GradientTape" }, custom_gradient = { "flow.tensor.tape", "custom_gradient" },
-  fn = { "flow.tensor.fn", "fn" }, raw_op = { "flow.tensor.composed.raw_op", "raw_op" },
+  fn = { "flow.tensor.fn", "fn" }, print = { "flow.tensor.composed.print", "print" },
+  shape = { "flow.layers.classes.specs", "shape" }, TensorSpec = { "flow.layers.classes.specs", "TensorSpec" },
+  raw_op = { "flow.tensor.composed.raw_op", "raw_op" },
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
   frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
   load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },

@@ -68,8 +68,6 @@ local places = {
     random_uniform_initializer = "flow.initializers.RandomUniform()", random_normal_initializer = "flow.initializers.RandomNormal()",
     fill = "flow.full(shape, value)",
     py_function = CALLS_LUA, numpy_function = CALLS_LUA,
-    print = "print(x); a trace has no values: return x from the traced function, or let Lua run at each step:"
-      .. " without flow.fn, and with compile { run_eagerly = true }",
     estimator = "model:fit trains; with callbacks.ModelDirectory(model_dir) it goes on from what is in a folder, and saves there",
     profiler = "flow.profile(f) prints where time goes",
     Module = "layers are made by flow.layers.Layer:extend(name), models by flow.Model:extend(name)",

@@ -35,7 +35,7 @@ ops = signature.module("flow.keras.ops", nil, function(_, name)
   if name == "nn" or name == "numpy" or name == "linalg" then return ops end
   if name == "image" then return keras._above.image() end
   if name == "scan" then return scan end
-  if name == "custom_gradient" then return flow().custom_gradient end
+  if name == "custom_gradient" or name == "shape" then return flow()[name] end
   local value = name == "log" and function(x) return flow().log(x) end or rawget(flow(), name)
   if value == nil and type(keras._above.ops[name]) == "function" then value = flow()[name] end
   return type(value) == "function" and value or nil

@@ -154,12 +154,12 @@ end
 -- program that goes on in another process (random.lua: get_state) needs the same plan.
 local function as_first(self, trace, ...)
   local now, own = native.text(C.flow_context_save, context), scopes.own()
-  local first, outer = self.first_draws, own.draws_owner
+  local first, outer, outer_prints = self.first_draws, own.draws_owner, own.prints
   self.first_draws = first or now
   if first then check(C.flow_context_restore(context, first)) end
-  own.draws_owner = { name = fn.name_of(self), at = {} }
+  own.draws_owner, own.prints = { name = fn.name_of(self), at = {} }, {}
   local ok, result = pcall(trace, self, ...)
-  own.draws_owner = outer
+  own.draws_owner, own.prints = outer, outer_prints
   if first then check(C.flow_context_restore(context, now)) end
   return ok, result
 end
@@ -179,8 +179,9 @@ local function trace(self, arguments, tensors)
     for i = 1, arguments.n do symbolic[i] = substitute(arguments[i], symbols, counter) end
     local returned = pack(self.f(unpack(symbolic, 1, symbolic.n)))
 
-    local outputs, templates = {}, { n = returned.n }
+    local outputs, templates, prints = {}, { n = returned.n }, scopes.own().prints      -- prints: of composed/print.lua
     for i = 1, returned.n do templates[i] = template(returned[i], outputs) end
+    for i, values in ipairs(prints) do prints[i] = template(values, outputs) end
     for i, output in ipairs(outputs) do
       if not tensor.is_symbolic(output) then
         check(C.flow_trace_constant(context, native.pointer(output), one))
@@ -189,7 +190,8 @@ local function trace(self, arguments, tensors)
     end
     local pointers, count = native.pointers(outputs)
     check(C.flow_trace_end(context, pointers, count, out_plan))
-    return { plan = native.own(out_plan, C.flow_plan_release), templates = templates, output_count = #outputs, instance = false }
+    return { plan = native.own(out_plan, C.flow_plan_release), templates = templates, prints = prints, output_count = #outputs,
+             instance = false }
   end)
 end
 
@@ -225,6 +227,7 @@ local function take_results(entry, outputs, index)
   local results, values = {}, { n = entry.templates.n }
   for i = 1, entry.output_count do results[i] = native.tensor(outputs[index * entry.output_count + i - 1]) end
   for i = 1, values.n do values[i] = fill_template(entry.templates[i], results) end
+  for _, given in ipairs(entry.prints) do require("flow.tensor.composed.print").show(fill_template(given, results)) end
   return values
 end
 

@@ -61,6 +61,8 @@ flow.stop_gradient: The same values, through which no gradient flows.
   print(flow.stop_gradient(flow.ones { 2 }))
 flow.raw_op: Any op of the library by its name, with a list of inputs and the attributes that its description names.
   print(flow.raw_op("cumsum", { flow.tensor { 1, 2, 3 } }, { axis = 1, reverse = true }))
+flow.print: Prints values with a space between two of them; a function of flow.fn prints those of tensors in each run.
+  flow.fn(function(x) flow.print("the mean is", x:mean()) end)(flow.tensor { 1, 3 })
 flow.tidy: Calls f and releases every tensor that became garbage meanwhile; returns what f returns.
   print(flow.tidy(function() return flow.ones({ 1000 }):sum():item() end))      --> 1000
 flow.isnan: Where a tensor is not a number, as bool.
