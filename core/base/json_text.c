@@ -298,7 +298,7 @@ flow_status flow_json_read_object(const char *what, const char *text, flow_json 
 /* A text while it is written; for flow_free. failed: there was no memory, or a part of the tree is missing. */
 typedef struct writer { char *text; int length, capacity, failed; } writer;
 
-/* One byte more than the length is always there, for the zero at the end. */
+/* One more byte than the length is always there, for the zero at the end. */
 static void add_bytes(writer *w, const char *bytes, size_t count)
 {
   if (!w->failed && count <= (size_t)(INT32_MAX - w->length - 1))

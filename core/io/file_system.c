@@ -32,7 +32,7 @@ int flow_path_kind(const char *path)
 /* ---- folders --------------------------------------------------------------------------------------------------------- */
 
 /* As mkdir, except that a folder which exists is success, since a second process may make it at the same moment: 1, or 0 with errno. What
- * exists and is no folder is ENOTDIR: "File exists" would not tell what is wrong. */
+ * exists and is not a folder is ENOTDIR: "File exists" would not tell what is wrong. */
 static int make_folder(const char *path)
 {
   if (mkdir(path, 0777) == 0) return 1;

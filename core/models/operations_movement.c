@@ -165,7 +165,7 @@ flow_tensor *flow_operation_concatenate(flow_operation_call *call)
   return joined(call, call->operands, call->count, flow_operation_axis_option(call, X->rank, -1));
 }
 
-/* The operands are replaced by themselves with one axis more; the call is not used again. */
+/* The operands are replaced by themselves with one more axis; the call is not used again. */
 flow_tensor *flow_operation_stack(flow_operation_call *call)
 {
   int axis = flow_operation_axis_option(call, X->rank + 1, 0);

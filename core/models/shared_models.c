@@ -29,7 +29,7 @@ static int same(const flow_file_version *a, const flow_file_version *b)
          a->nanoseconds == b->nanoseconds;
 }
 
-/* One reference more, unless the last one is being given back. */
+/* One more reference, unless the last one is being given back. */
 static int retain_living(flow_model *model)
 {
   int count = atomic_load(&model->references);

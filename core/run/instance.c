@@ -19,7 +19,7 @@ static const flow_signature *signature_of(const flow_instance *instance, int val
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
 
-/* The tables of an instance. Each has one element more than it needs, so that an empty plan asks for no block of 0 bytes. */
+/* The tables of an instance. Each has one more element than it needs, so that an empty plan asks for no block of 0 bytes. */
 static flow_status allocate_tables(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;

@@ -137,7 +137,7 @@ static flow_status write_sorted(const flow_token_counts *self, const counted_tok
   return FLOW_OK;
 }
 
-/* numeric: the tokens are numbers, which Keras sorts by their values. The list has one entry more than there are tokens, so that no memory
+/* numeric: the tokens are numbers, which Keras sorts by their values. The list has one more entry than there are tokens, so that no memory
  * of size 0 is asked for. */
 flow_status flow_token_counts_sorted(const flow_token_counts *counts, int numeric, flow_tensor **values, flow_tensor **offsets,
                                      flow_tensor **times, flow_tensor **documents)

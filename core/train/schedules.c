@@ -53,7 +53,7 @@ static flow_status check_piecewise(const char *name, const flow_arguments *argum
   const double *boundaries, *values;
   int count = flow_argument_list(arguments, "boundaries", &boundaries), value_count = flow_argument_list(arguments, "values", &values);
   if (value_count != count + 1)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %d boundaries and %d values, expected one value more than boundaries", name, count,
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %d boundaries and %d values, expected one more value than boundaries", name, count,
                      value_count);
   for (int i = 1; i < count; i++)
     if (!(boundaries[i - 1] <= boundaries[i]))

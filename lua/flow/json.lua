@@ -38,7 +38,7 @@ function json.whole(text)
   if not number or not text:find "^%s*-?%d+%s*$" then return nil end
   if math.abs(number) < 2 ^ 53 then return number end
   local value = 0LL
-  for digit in text:gmatch "%d" do value = value * 10 - tonumber(digit) end      -- below 0, where there is one integer more
+  for digit in text:gmatch "%d" do value = value * 10 - tonumber(digit) end      -- below 0, where there is one more integer
   if not text:find "-" then value = -value end
   if tonumber(value) ~= number then return nil end
   return (value == 2LL ^ 53 or value == -2LL ^ 53) and number or value

@@ -87,7 +87,7 @@ static void expect_message(flow_channel *from, flow_channel *to, size_t text_byt
   cuts places;
   uint8_t *whole = malloc((size_t)sum + 1);
   for (int64_t i = 0, done = 0; i < count; done += bytes[i++]) memcpy(whole + done, contents[i], (size_t)bytes[i]);
-  const int expected = (int)draw(3), fits = expected == 1 && sum > 0;           /* 2: one byte more than there are */
+  const int expected = (int)draw(3), fits = expected == 1 && sum > 0; /* 2: one more byte than there are */
   cut(&places, sum + (expected == 2));
   if (expected) flow_channel_expect(to, &(flow_places){ places.at, places.bytes, MOST_PIECES });
   assert_int_equal(flow_channel_send(from, (const char *)text, text_bytes, &pieces), FLOW_OK);

@@ -184,7 +184,7 @@ static double wait_for_nobody(void *state)
   return *(int *)state;
 }
 
-/* A worker that is no longer shown must learn it: it would else tell a monitor that is closed already that it ends. */
+/* A worker that is no longer shown must learn it: otherwise it would tell a monitor that is closed already that it ends. */
 static void a_source_is_left_once_when_it_is_replaced(void **state)
 {
   (void)state;

@@ -439,7 +439,7 @@ describe("flow.while_loop", function()
   end)
 
   it("makes no others in its gradients, of the first and the second order, which would be NaN there", function()
-    local function rounds_of(x, limit)      -- x^2 log(limit) + ... + x^2 log(1); a round more would add x^2 log(0)
+    local function rounds_of(x, limit)      -- x^2 log(limit) + ... + x^2 log(1); one more round would add x^2 log(0)
       return flow.while_loop(function(v) return v:gt(0) end, function(v, y) return v - 1, y + x * x * v:log() end,
         { limit, x * 0 }, 100000)[2]
     end

@@ -260,7 +260,7 @@ describe("a learning rate schedule", function()
 
   it("names what is wrong with its options", function()
     assert.equal("CosineDecay: decay_steps is 0, expected a number above 0", problem_of(function() schedules.CosineDecay(0.1, 0) end))
-    assert.equal("PiecewiseConstantDecay: 2 boundaries and 2 values, expected one value more than boundaries",
+    assert.equal("PiecewiseConstantDecay: 2 boundaries and 2 values, expected one more value than boundaries",
       problem_of(function() schedules.PiecewiseConstantDecay({ 1, 2 }, { 1, 2 }) end))
     assert.equal("PiecewiseConstantDecay: boundary 2, 1, is less than the one before it, 3",
       problem_of(function() schedules.PiecewiseConstantDecay({ 3, 1 }, { 1, 2, 3 }) end))

@@ -1,5 +1,5 @@
 -- second_derivatives_spec.lua: gradients of gradients through the layers of a critic, as penalties of its slope need them: eagerly, and in
--- a trace, where convolutions take over the activation and the pool behind them.
+-- a trace, where convolutions take over the activation and the pool after them.
 local flow = require "flow"
 
 local layers = flow.layers
@@ -39,7 +39,7 @@ end
 describe("second derivatives", function()
   before_each(function() flow.set_random_seed(3) end)
 
-  it("go through max pooling, alone and behind a convolution, with padding, too", function()
+  it("go through max pooling, alone and after a convolution, with padding, too", function()
     local x = flow.random.normal({ 2, 8, 7, 2 }, { seed = 1 })
     for _, activation in ipairs { "relu", "tanh" } do
       compare(flow.Sequential { layers.Input { 8, 7, 2 }, layers.Conv2D(4, 3, { activation = activation }), layers.MaxPooling2D(2),

@@ -27,7 +27,7 @@ static flow_status check_length(const char *where, size_t count)
                    "rand -hex 32", where, (double)count, FLOW_LEAST_SECRET, FLOW_MOST_SECRET);
 }
 
-/* Room for one byte more than is allowed shows that a file is too long. The mode is that of the open file: a look at the path before
+/* Room for one more byte than is allowed shows that a file is too long. The mode is that of the open file: a look at the path before
  * would tell of a file that may be another one by now. What was read is wiped from the stack. */
 static flow_status read_open_file(int descriptor, const char *path, flow_secret *out)
 {

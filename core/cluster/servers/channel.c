@@ -177,7 +177,7 @@ flow_status flow_channel_send(flow_channel *channel, const char *text, size_t te
     return flow_fail(FLOW_INVALID_ARGUMENT, "a message to a parameter server has a text of %zu bytes, at most %d are sent", text_bytes,
                      FLOW_CHANNEL_TEXT);
   }
-  if (!flow_channel_is_sent(channel)) return flow_fail(FLOW_INVALID_STATE, "the message before is not sent yet");
+  if (!flow_channel_is_sent(channel)) return flow_fail(FLOW_INVALID_STATE, "the previous message is not sent yet");
   FLOW_TRY(sum_pieces(pieces, &bytes));
   int shared = bytes > 0 && channel->region && bytes <= channel->region_bytes, source = !shared ? IN_CONNECTION
     : channel->streams && bytes > STREAM_PIECE ? STREAMED : IN_REGION;
@@ -324,7 +324,7 @@ static flow_status receive_more(flow_channel *channel)
     if (is_shared(channel)) take_shared(channel);
     channel->complete = is_whole(channel);
     if (channel->complete) return FLOW_OK;
-    if (channel->first < channel->filled) return flow_fail(FLOW_CORRUPT_DATA, "bytes came before the message before them was whole");
+    if (channel->first < channel->filled) return flow_fail(FLOW_CORRUPT_DATA, "bytes came before the previous message was whole");
     flow_status status = read_more(channel, &count);
     if (status == FLOW_OK) continue;
     if (is_shared(channel)) take_shared(channel);

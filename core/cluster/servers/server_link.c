@@ -30,7 +30,7 @@ struct flow_server_link {
   char          name[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];      /* "ps:0 a:2222" */
 };
 
-/* The reason is this thread's last error. A server that never answered may be another cluster's or not started: that is no loss of
+/* The reason is this thread's last error. A server that never answered may be another cluster's or not started, which loses no
  * variables. */
 static flow_status fail_lost(const flow_server_link *link)
 {

@@ -27,7 +27,7 @@ typedef struct tuning {
   int    elements;               /* of the window */
   double began, waited;          /* of the window; seconds */
   int    was_full;               /* a thread found no room in the window */
-  int    tried, pause;           /* one thread more than `rate` was measured with; windows until the next try */
+  int tried, pause;              /* one more thread than `rate` was measured with; windows until the next try */
   double rate;
 } tuning;
 

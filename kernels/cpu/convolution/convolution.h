@@ -132,8 +132,8 @@ static inline int64_t flow_row_pairs(const flow_geometry *s)
 /* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */
 typedef struct flow_tap_range { int64_t first, step, count; } flow_tap_range;
 
-/* The sum of a weight gradient runs over these pixels, image by image; steps in floats. anew: it begins with them, and what dw has is not
- * read. */
+/* The sum of a weight gradient runs over these pixels, image by image; steps in floats. anew: it begins with them, and the previous
+ * content of dw is not read. */
 typedef struct flow_pixels {
   int64_t images, rows, columns;
   int64_t x_image_step, x_row_step, x_step, g_image_step, g_row_step, g_step;

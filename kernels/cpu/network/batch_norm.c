@@ -226,7 +226,7 @@ static void combine_channels(const flow_call *call, const layout *l, int64_t fir
     double rows = (double)(part < l->parts - 1 ? l->rows_per_part : l->rows - part * l->rows_per_part);
     double total = count + rows, share = rows / total;
     for (int64_t i = 0; i < n; i++) {
-      /* Chan, Golub and LeVeque's rule for the rows so far and those of one part more. */
+      /* Chan, Golub and LeVeque's rule for the rows so far and those of one more part. */
       double delta = part_mean[i] - mean[i];
       mean[i] += delta * share;
       squares[i] += part_squares[i] + delta * delta * (count * share);

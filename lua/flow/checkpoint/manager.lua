@@ -228,7 +228,7 @@ local function open_sound(self)
       local ok, file = errors.attempt(checkpoints.open, path)
       if ok then return file, path end
       problem = file
-      log.warning("the checkpoint %s cannot be used%s: %s", path, i > 1 and ", the one before is taken" or "", tostring(file))
+      log.warning("the checkpoint %s cannot be used%s: %s", path, i > 1 and ", the previous one is taken" or "", tostring(file))
     end
   end
   return nil, problem

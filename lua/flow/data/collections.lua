@@ -144,7 +144,7 @@ local function define_groups(Dataset, internal)
   function Dataset:bucket_by_sequence_length(length_of, boundaries, sizes, shapes, fill, to_boundary, no_padding, drop_remainder)
     local what = "bucket_by_sequence_length"
     if #sizes ~= #boundaries + 1 then
-      raise("%s: bucket_batch_sizes has one entry more than bucket_boundaries: expected %d, got %d", what, #boundaries + 1, #sizes)
+      raise("%s: bucket_batch_sizes has one more entry than bucket_boundaries: expected %d, got %d", what, #boundaries + 1, #sizes)
     end
     for i, boundary in ipairs(boundaries) do
       if type(boundary) ~= "number" then

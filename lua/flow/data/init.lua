@@ -356,7 +356,7 @@ local function map_with(self, what, handle, parallel, in_order)
     out)
 end
 
--- The dataset with one component more, which a step of the host makes (flow.tensor.host_calls).
+-- The dataset with one more component, which a step of the host makes (flow.tensor.host_calls).
 local function with_step(self, step, parallel, in_order)
   if step.handle then return map_with(self, "map", step.handle, parallel, in_order) end
   local specs = self._specs

@@ -17,7 +17,7 @@ local METHODS = {
 
 local hints = {}
 
--- What to write behind a message; "" if nothing is known of it.
+-- What to write after a message; "" if nothing is known of it.
 function hints.of(message)
   local name = message:match "^[^\n]-: attempt to %a+ global '([%w_]+)' %(a nil value%)$"
   local known = name and GLOBALS[name]

@@ -242,7 +242,7 @@ local function read_optimizer(file, model, path)
   for i = 1, #variables do
     local position, variable = names and names[i] and file:find("optimizer_weights/" .. names[i]), variables[i]
     if not position or #names ~= #variables or shape_text(file:shape(position)) ~= shape_text(variable.shape) then
-      return log.warning("%s: the state of its optimizer is of another kind; the optimizer begins anew", path)
+      return log.warning("%s: the state of its optimizer is of another kind; the optimizer starts from scratch", path)
     end
     list[i] = { position = position, variable = variable }
   end

@@ -219,7 +219,7 @@ local OF_BATCH = "{ add_special_tokens: boolean = true, max_length?: whole, trun
 takes("texts: data, " .. OF_BATCH)
 function Tokenizer:encode_batch(texts, options) return require("flow.text.batches").encode(self, texts, options) end
 
--- Returns only the ids, int32, with one axis more than the texts: {ids} for a string, {rows, ids} for a list. tok(texts) does the same, for
+-- Returns only the ids, int32, with one more axis than the texts: {ids} for a string, {rows, ids} for a list. tok(texts) does the same, for
 -- ds:map.
 takes("texts: data, " .. OF_BATCH)
 function Tokenizer:tokenize(texts, options) return require("flow.text.batches").ids(self, texts, options) end

@@ -202,7 +202,7 @@ static const void *operand_of_product(const recurrent_arguments *a, int64_t s)
   return a->narrow ? a->narrow : (const float *)a->work + product_of(a, s, 0).from;
 }
 
-/* Two launches a step: the library's product, then the cells. The gradient takes one round more than there are steps: the first one has
+/* Two launches a step: the library's product, then the cells. The gradient takes one more round than there are steps: the first one has
  * no product, since nothing comes back from after the last step; the last one only adds up the state's gradient. */
 static flow_status run_products(const flow_call *call, int phase, int64_t begin, int64_t end)
 {

@@ -7,7 +7,7 @@
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
-/* Blocks that keep a device busy; elements a lane takes before a slice more pays; slices that the second launch reduces at one go. */
+/* Blocks that keep a device busy; elements a lane takes before one more slice pays; slices that the second launch reduces at one go. */
 enum { BLOCKS_WANTED = 512, LEAST_OF_A_LANE = 32, MOST_SLICES = 512, MOST_OUTPUTS_SIDE_BY_SIDE = 32 };
 /* Of FEW_ELEMENTS threads wait for each other longer than for memory: a thread takes short lines as a whole, or REDUCE_RUN elements. Up to
  * FEW_IN_WARPS the lanes of an output are in one warp, which waits for itself alone in a bundle (bundling.h): that saves a turn, and what

@@ -65,7 +65,7 @@ local function product(quantized, x, kernel, state, multiply, axes_of)
 end
 lora.product = product
 
--- The axes of the input that an equation sums; "..." is before its letters or behind them.
+-- The axes of the input that an equation sums; "..." is before its letters or after them.
 function lora.summed(equation, rank)
   local input, output = equation:gsub("%s", ""):match "^([^,]*),[^-]*->(.*)$"
   local letters, from, axes = input:gsub("%.", ""), 0, {}

@@ -239,7 +239,7 @@ flow.nonzero: For each axis the positions of the elements that are not 0.
   print(unpack(flow.nonzero(flow.tensor { 0, 5, 6 })))
 flow.boolean_mask: The rows, from an axis on, for which the mask is true.
   print(flow.boolean_mask(flow.tensor { 1, 2, 3 }, flow.tensor { true, false, true }))
-flow.sequence_mask: Which of maxlen places each length has: a mask with one axis more.
+flow.sequence_mask: Which of maxlen places each length has: a mask with one more axis.
   print(flow.sequence_mask(flow.tensor({ 1, 3 }, { dtype = "int32" }), 4))
 flow.unravel_index: Positions in a flat tensor as positions along each axis of a shape.
   print(unpack(flow.unravel_index(flow.tensor({ 1, 4 }, { dtype = "int32" }), { 2, 3 })))

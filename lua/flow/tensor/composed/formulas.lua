@@ -49,7 +49,7 @@ local function note(op, a, b, c)
   return value(-step_count)
 end
 
--- Of what is no single op.
+-- Formulas of several ops.
 local composed = {}
 function composed.isnan(x) return recorder.ne(x, x) end
 function composed.isfinite(x) return recorder.is_finite(x) end
@@ -105,7 +105,7 @@ end
 
 local formulas = {}
 
--- f(ops, a, b, ...) of tensors of one dtype; more: arguments of f that are no tensors, after these.
+-- f(ops, a, b, ...) of tensors of one dtype; more: arguments of f after these, which are not tensors.
 function formulas.apply(f, a, b, ...)
   local kind = a.dtype
   local fits = (kind == "float32" or kind == "float64") and tools.is_free(a) and (b == nil or b.dtype == kind and tools.is_free(b))

@@ -463,7 +463,7 @@ define(function(x, mask, axis)
   return ops.take(ops.reshape_raw(x, merged), numbers_where(mask, "boolean_mask") + 1, axis)
 end, "boolean_mask")
 
--- Which of maxlen places each length has: a mask with one axis more. Without maxlen the largest length, of eager tensors.
+-- Which of maxlen places each length has: a mask with one more axis. Without maxlen the largest length, of eager tensors.
 takes "lengths, maxlen?: whole, { dtype: string = 'bool'; name? }"
 define(function(lengths, most, options)
   lengths = operand(lengths, "sequence_mask", "int32")

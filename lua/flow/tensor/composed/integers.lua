@@ -70,7 +70,7 @@ local function by_words(f, a, b)
 end
 
 -- Defines an operation on bits: of_bools for bool, of_words for 64 bits at a time, combine(x, y) for tensors of bits, 0 or 1, which have
--- one axis more.
+-- one more axis.
 local function of_bits(name, of_bools, of_words, combine)
   local what = "bitwise_" .. name
   define(function(a, b)

@@ -167,7 +167,7 @@ local function parts_of(one, sep, most)
   return list
 end
 
--- Each string in parts, one axis more; rows of different lengths are filled up with "".
+-- Each string in parts, one more axis; rows of different lengths are filled up with "".
 takes "input: data, sep: string = '', maxsplit: integer = -1"
 function text.split(value, sep, maxsplit)
   local list, shape = flat("split", value)
