@@ -60,6 +60,11 @@ static void on_termination(int number)
   lua_sethook(interrupt_state, interrupt_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
+/* What stands for LuaJIT's own "not enough memory". */
+#define NO_MEMORY                                                                                                           \
+  "not enough memory for the tables and strings of this script: keep numbers in tensors and data sets, or raise the limit " \
+  "of memory (ulimit -v)"
+
 /* take_termination(taken): whether SIGTERM does this, or kills at once, unless it is ignored, or came already. */
 static int take_termination(lua_State *L)
 {
@@ -97,7 +102,8 @@ static int is_terminal(lua_State *L)
   return 1;
 }
 
-/* Calls flow.cli.main(host, { program, arguments... }) and returns its exit code. host: the functions of this file and of launch.h. */
+/* Calls flow.cli.main(host, { program, arguments... }) and returns its exit code. host: the functions of this file and of launch.h, and
+ * the message no_memory. */
 static int run_protected(lua_State *L)
 {
   int argc = (int)lua_tointeger(L, 1);
@@ -121,6 +127,8 @@ static int run_protected(lua_State *L)
     lua_pushcfunction(L, entry->func);
     lua_setfield(L, -2, entry->name);
   }
+  lua_pushliteral(L, NO_MEMORY);
+  lua_setfield(L, -2, "no_memory");
   launch_add_functions(L);
   lua_createtable(L, argc, 0);
   for (int i = 0; i < argc; i++) {
@@ -176,8 +184,11 @@ int main(int argc, char **argv)
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
   int code = 1;
-  if (lua_pcall(L, 2, 1, 0) == 0) {
+  int status = lua_pcall(L, 2, 1, 0);
+  if (status == 0) {
     code = (int)lua_tointeger(L, -1);
+  } else if (status == LUA_ERRMEM) {
+    fprintf(stderr, "flowlua: " NO_MEMORY "\n");
   } else {
     const char *message = lua_tostring(L, -1);
     fprintf(stderr, "flowlua: %s\n", message ? message : "an error that is not text");

@@ -12,9 +12,11 @@
 #include "base/memory.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/futex.h"
 
@@ -194,6 +196,16 @@ static block_header *allocate(size_t capacity)
   return base;
 }
 
+/* Where the system lets this process have less memory than there is, how much, and how that is changed; else "". */
+static const char *say_limit(char *text, size_t size)
+{
+  struct rlimit limit;
+  text[0] = '\0';
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    snprintf(text, size, ", or raise the limit of %.0f bytes that this process has (ulimit -v)", (double)limit.rlim_cur);
+  return text;
+}
+
 /* Any thread. Without memory what is kept is given back to the system, and the allocator asked once more. */
 flow_status flow_alloc(size_t bytes, void **out)
 {
@@ -210,8 +222,11 @@ flow_status flow_alloc(size_t bytes, void **out)
     }
   }
   if (!base) {
-    return flow_fail(FLOW_OUT_OF_MEMORY, "out of memory: %.0f bytes asked for while %.0f bytes are in use; release tensors "
-                     "or use smaller batches", (double)bytes, flow_live_bytes());
+    char limit[120];
+    return flow_fail(FLOW_OUT_OF_MEMORY,
+                     "out of memory: %.0f bytes asked for while %.0f bytes are in use; release tensors "
+                     "or use smaller batches%s",
+                     (double)bytes, flow_live_bytes(), say_limit(limit, sizeof limit));
   }
   base->bytes = bytes;
   atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);

@@ -33,13 +33,13 @@ function host.getenv(name)
   return type(os) == "table" and os.getenv and os.getenv(name) or nil
 end
 
--- Whether a file can be read; true where this state cannot tell.
+-- Whether a file can be read, and if not, why; true where this state cannot tell.
 function host.readable(path)
   local io = rawget(_G, "io")
   if type(io) ~= "table" or not io.open then return true end
-  local file = io.open(path, "rb")
+  local file, why = io.open(path, "rb")
   if file then file:close() end
-  return file ~= nil
+  return file ~= nil, why
 end
 
 -- The path of a C module on package.cpath, or nil.

@@ -4,14 +4,12 @@
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks,
 -- reference, repl, jobs, models, utils, applications, keras, text.
 
-require "flow.host"      -- first: it says what this Lua lacks
+local host = require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local signature = require "flow.signature"
-
-local takes = signature.takes
 
 local flow = {
   version = native.string(native.C.flow_version()),
@@ -49,17 +47,6 @@ function own.is_variable(value)
   return native.is_variable(value)
 end
 
--- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
-takes("f: callable, arguments...", true)
-function own.tidy(f, ...)
-  signature.check_callable("flow.tidy", f)
-  local function finish(...)
-    native.collect()
-    return ...
-  end
-  return finish(f(...))
-end
-
 for name, f in pairs(own) do flow[name] = f end
 signature.namespaces[flow] = "flow"
 
@@ -72,6 +59,7 @@ local parts = {
   shape = { "flow.layers.classes.specs", "shape" }, TensorSpec = { "flow.layers.classes.specs", "TensorSpec" },
   raw_op = { "flow.tensor.composed.raw_op", "raw_op" },
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
+  tidy = { "flow.tensor.memory", "tidy" },
   frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
   load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },
   save_npz = { "flow.tensor.memory", "save_npz" },
@@ -107,6 +95,22 @@ local pass = {
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,
 }
+
+-- The last to be asked for a module: one of ours that nobody finds cannot be opened. One for all copies of flow in a state.
+local package, registry = rawget(_G, "package"), debug.getregistry()
+if type(package) == "table" and package.loaders and not registry["flowlua.unopened"] then
+  registry["flowlua.unopened"] = true
+  local asked = false      -- what finds the position of an error asks for modules, too
+  table.insert(package.loaders, function(name)
+    if asked or not name:find "^flow%." then return end
+    local opened, why = host.readable(debug.getinfo(1, "S").source:sub(2))
+    if opened or why:find "No such file" then return end
+    asked = true
+    why = errors.text("%s cannot be loaded: %s: close some, or raise the limit (ulimit -n)", name, why:match "[^:]*$":sub(2))
+    asked = false
+    error(why, 0)
+  end)
+end
 
 return setmetatable(flow, {
   __newindex = function(_, name, value)

@@ -56,7 +56,11 @@ local function call(host, f, ...)
   local ok, failure = xpcall(function() f(unpack(arguments, 1, arguments.n)) end, traceback)
   host.take_termination(false)
   if ok then return nil end
-  if type(failure) ~= "table" then failure = { text = tostring(failure), trace = tostring(failure) } end      -- the handler failed, too
+  if type(failure) ~= "table" then      -- the handler failed, too, or was not called: there is no memory for it
+    local text = tostring(failure)
+    if text == "not enough memory" then text = host.no_memory end
+    failure = { text = text, trace = text }
+  end
   if is_exit(failure) then
     print(failure.text)
     return failure.code

@@ -1,14 +1,28 @@
--- memory.lua: tensors over memory that others own, and arrays in files: flow.frombuffer, save_npy, load_npy, save_npz, load_npz. Loaded by
--- init.lua when the first of these is asked for.
+-- memory.lua: tensors over memory that others own, arrays in files, and memory that is given back: flow.frombuffer, save_npy, load_npy,
+-- save_npz, load_npz, tidy. Loaded by init.lua when the first of these is asked for.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
-local takes = require("flow.signature").takes
+local signature = require "flow.signature"
 
+local takes = signature.takes
 local C, check, raise = native.C, native.check, errors.raise
 local is_tensor = native.is_tensor
 local one = native.out("flow_tensor")
+
+---- memory that nobody needs ------------------------------------------------------------------------------------------------
+
+-- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
+takes("f: callable, arguments...", true)
+function tensor.tidy(f, ...)
+  signature.check_callable("flow.tidy", f)
+  local function finish(...)
+    native.collect()
+    return ...
+  end
+  return finish(f(...))
+end
 
 ---- borrowed memory ----------------------------------------------------------------------------------------------------------
 
