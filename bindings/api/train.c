@@ -42,7 +42,8 @@ const char *flow_loss_argument_default(int loss, int argument)
 flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
                              flow_tensor **out)
 {
-  if (!flow_loss_name(loss)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_values: there is no loss %d", loss);
+  if (!flow_loss_name(loss))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_values: there is no loss number %d; flow_loss_find gives that of a name", loss);
   FLOW_TRY(check_call("flow_loss_values", context, y_true, y_pred, out));
   return flow_loss_run(context, flow_loss_record(loss), options, y_true, y_pred, out);
 }
@@ -87,7 +88,9 @@ const char *flow_metric_argument_default(int metric, int argument)
 flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
                                flow_tensor **out)
 {
-  if (!flow_metric_name(metric)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_metric_values: there is no metric %d", metric);
+  if (!flow_metric_name(metric))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_metric_values: there is no metric number %d; flow_metric_find gives that of a name",
+                     metric);
   FLOW_TRY(check_call("flow_metric_values", context, y_true, y_pred, out));
   return flow_metric_run(context, flow_metric_record(metric), options, y_true, y_pred, out);
 }

@@ -201,11 +201,17 @@ flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs
 {
   FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context);
-  if (op < 0 || op >= FLOW_OP_COUNT) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no op number %d", op);
+  if (op < 0 || op >= FLOW_OP_COUNT)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no op number %d; the numbers are 0 to %d, flow_op_find gives that of a name", op,
+                     FLOW_OP_COUNT - 1);
   const flow_op_record *record = flow_op(op);
-  if (input_count < record->min_inputs || input_count > record->max_inputs)
+  if (input_count < record->min_inputs || input_count > record->max_inputs) {
+    if (record->min_inputs == record->max_inputs)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes %d input%s, found %d", record->name, record->min_inputs,
+                       record->min_inputs == 1 ? "" : "s", input_count);
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes %d to %d inputs, found %d", record->name, record->min_inputs,
                      record->max_inputs, input_count);
+  }
   if (record->outputs > 0) FLOW_NEED(outputs);
   for (int i = 0; i < input_count; i++) {
     if (!inputs || !inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input %d is NULL, expected a tensor", record->name, i + 1);
@@ -294,8 +300,10 @@ flow_status flow_apply_chain(flow_context *context, flow_tensor *const *inputs, 
                              flow_tensor **out)
 {
   enum { MOST_STEPS = sizeof chain->fused.steps / sizeof *chain->fused.steps };
-  if (!chain || !out || input_count < 1 || !inputs || chain->fused.count < 1 || chain->fused.count > MOST_STEPS)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain takes inputs, 1 to %d steps and where to put the result", MOST_STEPS);
+  FLOW_NEED(inputs, chain, out);
+  if (input_count < 1 || chain->fused.count < 1 || chain->fused.count > MOST_STEPS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain takes one input or more and 1 to %d steps, found %d inputs and %d steps",
+                     MOST_STEPS, input_count, chain->fused.count);
   for (int i = 0; i < input_count; i++) {
     if (!inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_apply_chain: input %d is NULL, expected a tensor", i + 1);
     FLOW_TRY(flow_check_tensor("flow_apply_chain", inputs[i]));

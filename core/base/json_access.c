@@ -56,7 +56,8 @@ flow_status flow_json_add(flow_json *parent, const char *key, int kind, double n
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_add: the parent is neither an object nor a list");
   if (into_object && !key) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_add: a member of an object needs a key");
   if (kind < FLOW_JSON_NULL || kind > FLOW_JSON_PRINTED)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_add: there is no kind %d", kind);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_add: there is no kind %d; the kinds are %d to %d", kind, FLOW_JSON_NULL,
+                     FLOW_JSON_PRINTED);
   flow_json *value = flow_json_put(parent, into_object ? key : NULL, flow_json_make(kind, number, text));
   if (child) *child = value;
   return value ? FLOW_OK : FLOW_OUT_OF_MEMORY;

@@ -23,7 +23,8 @@ flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy
   FLOW_NEED(out);
   *out = NULL;
   if (auto_shard_policy < FLOW_SHARD_KEEP || auto_shard_policy > FLOW_SHARD_HINT)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "with_options: there is no auto_shard_policy %d", auto_shard_policy);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "with_options: there is no auto_shard_policy %d; the numbers are %d to %d", auto_shard_policy,
+                     FLOW_SHARD_KEEP, FLOW_SHARD_HINT);
   FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
   if (auto_shard_policy != FLOW_SHARD_KEEP) (*out)->options.auto_shard_policy = auto_shard_policy;
   if (deterministic >= 0) (*out)->options.deterministic = deterministic != 0;

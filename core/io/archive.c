@@ -191,7 +191,9 @@ flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const c
     return flow_fail(FLOW_INVALID_ARGUMENT, "the writer of tensors is NULL or was released");
   }
   const flow_format *record = format ? flow_format_find(format) : NULL;
-  if (!record) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no format '%s' of files of tensors", format ? format : "");
+  if (!record)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no format '%s' of files of tensors; there are hdf5 and safetensors",
+                     format ? format : "");
   FLOW_TRY(flow_tensor_writer_check(tensors));
   FLOW_TRY(record->size(tensors, &bytes));
   flow_status status = flow_zip_start(&writer->zip, name, bytes, ALIGNMENT);

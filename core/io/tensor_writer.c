@@ -152,7 +152,9 @@ flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char
 {
   FLOW_TRY(check_writer(writer));
   const flow_format *record = format ? flow_format_find(format) : NULL;
-  if (!record) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no format '%s' of files of tensors", format ? format : "");
+  if (!record)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no format '%s' of files of tensors; there are hdf5 and safetensors",
+                     format ? format : "");
   FLOW_TRY(flow_tensor_writer_check(writer));
   flow_sink sink;
   FLOW_TRY(flow_sink_open(path, &sink));

@@ -216,8 +216,7 @@ static const char *choice_name(flow_argument_type type, int i)
   return flow_argument_choice_at(type, i, &choice) ? choice.name : NULL;
 }
 
-/* Always fails: names the likely spelling, and all that there are. */
-static flow_status unknown_choice(const char *who, const char *name, flow_argument_type type, const char *asked)
+flow_status flow_argument_choice_unknown(const char *who, const char *name, flow_argument_type type, const char *asked)
 {
   char known[640], hint[FLOW_SUGGESTION_SIZE];
   flow_text list = flow_text_into(known, sizeof known);
@@ -238,11 +237,11 @@ static flow_status store_text(const char *who, const char *name, const flow_argu
   if (parameter->type == FLOW_TEXT) {
     if (parameter->choices) return store_choice(who, name, parameter, value, result);
   } else if (parameter->type == FLOW_ACTIVATION) {
-    if (!flow_activation_known(value->text)) return unknown_choice(who, name, parameter->type, value->text);
+    if (!flow_activation_known(value->text)) return flow_argument_choice_unknown(who, name, parameter->type, value->text);
   } else {
     flow_argument_choice choice;
     if (!flow_argument_choice_find(parameter->type, value->text, &choice))
-      return unknown_choice(who, name, parameter->type, value->text);
+      return flow_argument_choice_unknown(who, name, parameter->type, value->text);
     return flow_arguments_store(result, name, &(argument_value){ .kind = VALUE_TEXT, .text = choice.name });
   }
   return flow_arguments_store(result, name, value);

@@ -70,6 +70,8 @@ int flow_argument_is_choice(flow_argument_type type);                           
 int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice);           /* 0: beyond the last */
 int flow_argument_choice_is(const flow_argument_choice *choice, const char *name);                       /* by one of Keras' names for it */
 int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice);  /* by one of them; 0: none */
+/* Always fails: who has got `asked` as its `name`, which is none of this type; names the likely spelling, and all that there are. */
+flow_status flow_argument_choice_unknown(const char *who, const char *name, flow_argument_type type, const char *asked);
 
 const char *flow_argument_type_name(flow_argument_type type);
 /* Index of parameter `name`, or -1; number of parameters. */

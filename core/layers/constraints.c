@@ -161,7 +161,7 @@ static flow_status make_named(const char *name, const flow_arguments *given, int
 {
   const flow_constraint_record *record = record_of(name);
   flow_arguments *options;
-  if (!record) return flow_fail(FLOW_INVALID_ARGUMENT, "constraint \"%s\" is not known", name ? name : "NULL");
+  if (!record) return flow_argument_choice_unknown("a constraint", "name", FLOW_CONSTRAINT, name ? name : "");
   FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, given, &options));
   flow_status status = make(record->class_name, record, options, rank, out);
   flow_arguments_release(options);

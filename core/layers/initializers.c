@@ -372,7 +372,7 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
   FLOW_TRY(flow_check_concrete("flow_initialize: into", into));
   if (flow_tensor_place(into)) return initialize_from_host(context, initializer, arguments, seed, into);
   int index = initializer ? flow_initializer_find(initializer) : -1;
-  if (index < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "initializer \"%s\" is not known", initializer ? initializer : "NULL");
+  if (index < 0) return flow_argument_choice_unknown("flow_initialize", "initializer", FLOW_INITIALIZER, initializer ? initializer : "");
   const flow_initializer *record = &records[index];
   if (!flow_dtype_is_float(into->dtype) || !flow_tensor_is_contiguous(into))
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: fills contiguous tensors of a float dtype, found %s", record->class_name,

@@ -158,9 +158,8 @@ flow_status flow_regularize(flow_context *context, const char *regularizer, cons
   if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_regularize: %s is NULL", context ? "out" : "context");
   *out = NULL;
   FLOW_TRY(flow_check_tensor("flow_regularize: the weights", weights));
-  if (!regularizer || !flow_argument_choice_find(FLOW_REGULARIZER, regularizer, &choice)) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "regularizer \"%s\" is not known", regularizer ? regularizer : "NULL");
-  }
+  if (!regularizer || !flow_argument_choice_find(FLOW_REGULARIZER, regularizer, &choice))
+    return flow_argument_choice_unknown("flow_regularize", "regularizer", FLOW_REGULARIZER, regularizer ? regularizer : "");
   FLOW_TRY(flow_arguments_complete(choice.class_name, choice.parameters, options, &complete));
   flow_expression e = flow_expression_of(context);
   flow_tensor *total = penalty(&e, choice.class_name, complete, "", sum_all, weights, !flow_dtype_is_float(weights->dtype));

@@ -17,7 +17,7 @@ static flow_status find_version(const char *path, flow_file_version *version)
 {
   struct stat facts;
   memset(version, 0, sizeof *version);
-  if (stat(path, &facts) != 0) return flow_fail(FLOW_NOT_FOUND, "flow_model_share: %s does not exist", path);
+  if (stat(path, &facts) != 0) return flow_fail(FLOW_NOT_FOUND, "flow_model_share: the file \"%s\" does not exist", path);
   *version = (flow_file_version){ .device = (uint64_t)facts.st_dev, .number = (uint64_t)facts.st_ino, .bytes = (int64_t)facts.st_size,
                                   .seconds = (int64_t)facts.st_mtim.tv_sec, .nanoseconds = (int64_t)facts.st_mtim.tv_nsec };
   return FLOW_OK;

@@ -49,7 +49,8 @@ flow_status flow_rule_extent(int op, int rank, const int64_t *dims, flow_extent 
  * so. */
 flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *dims, flow_signature *out)
 {
-  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT) return flow_rule_fail(op, "dtype number %d is unknown", dtype);
+  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT)
+    return flow_rule_fail(op, "dtype number %d is unknown; the numbers are 0 to %d", dtype, FLOW_DTYPE_COUNT - 1);
   if (rank < 0 || rank > FLOW_MAX_RANK) {
     return flow_rule_fail(op, "the shape asked for has %d dimensions, 0 to %d are possible", rank, FLOW_MAX_RANK);
   }

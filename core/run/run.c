@@ -310,11 +310,18 @@ static flow_status check_rows(const flow_instance *instance, flow_tensor *const 
     FLOW_TRY(instance->device ? flow_check_concrete("input of a plan", inputs[i]) : flow_check_on_host("input of a plan", inputs[i]));
     if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
   }
-  if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
+  if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g, expected 0 or more", rows);
   if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * MOST_WORKERS)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
-  if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%.17g rows are more than the instance's capacity of %lld", rows,
+                     (long long)instance->capacity);
+  if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g, expected one from 0", first);
   return FLOW_OK;
+}
+
+static flow_status check_batches(double rows, double size)
+{
+  if (rows >= 0 && rows < 0x1p53 && size >= 1) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g: expected 0 rows or more, in batches of 1 or more", rows, size);
 }
 
 flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
@@ -353,7 +360,7 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
   const flow_scalars before = instance->run->given;
   *done = 0;
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
-  if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
+  FLOW_TRY(check_batches(rows, size));
   int takes = flow_device_run_takes_batches(context, instance, inputs, count, order);
   for (int64_t at = 0, left = (int64_t)rows; left > 0;) {
     int64_t some = left < (int64_t)size ? left : (int64_t)size;
@@ -398,7 +405,7 @@ flow_status flow_instance_predict_rows(flow_context *context, flow_instance *ins
   FLOW_NEED(context, instance, outputs);
   if (count > 0) FLOW_NEED(inputs);
   const flow_scalars before = instance->run->given;
-  if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
+  FLOW_TRY(check_batches(rows, size));
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
   if (instance->set->exchange)
     return flow_fail(FLOW_UNSUPPORTED, "no worker has all outputs, since each runs other rows: predict outside of the strategy's scope");
@@ -462,6 +469,8 @@ flow_status flow_instance_run_each(flow_context *context, flow_instance *instanc
   FLOW_DEFAULT_FLOATS;
   FLOW_NEED(context, instance, outputs);
   if (count > 0) FLOW_NEED(inputs);
+  if (count != instance->plan->graph->input_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", instance->plan->graph->input_count, count);
   flow_replica_set *set = instance->set;
   void *block;
   int all = set->count * count;

@@ -12,7 +12,9 @@
  * dtype. */
 static flow_status check_dtype_and_rank(const char *what, int dtype, int rank)
 {
-  if (!flow_dtype_name(dtype)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: dtype number %d is unknown", what, dtype);
+  if (!flow_dtype_name(dtype))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: dtype number %d is unknown; the numbers are 0 to %d, flow_dtype_find gives that of a name",
+                     what, dtype, FLOW_DTYPE_COUNT - 1);
   if (rank < 0 || rank > FLOW_MAX_RANK) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: rank %d is outside 0 to %d", what, rank, FLOW_MAX_RANK);
   }

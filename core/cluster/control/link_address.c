@@ -24,7 +24,7 @@ static flow_status resolve(const char *address, int flags, struct addrinfo **out
 {
   char host[FLOW_ADDRESS_SIZE];
   const char *colon = strrchr(address, ':');
-  if (!colon) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has no port", address);
+  if (!colon) return flow_fail(FLOW_INVALID_ARGUMENT, "the address \"%s\" has no port: write host:port", address);
   int bracket = address[0] == '[';
   snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
   struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };

@@ -12,7 +12,8 @@ static flow_status check_bytes(const char *function, const flow_worker *worker, 
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: worker is NULL", function);
   if (bytes >= 0 && bytes < 9e15 && bytes == (double)(int64_t)bytes && (data || bytes == 0)) return FLOW_OK;
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %g bytes at %p cannot be", function, bytes, data);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %g bytes at %p, expected a whole number from 0, at an address that is not NULL", function,
+                   bytes, data);
 }
 
 flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data, double bytes)

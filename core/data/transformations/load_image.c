@@ -167,13 +167,14 @@ static const flow_function_class skipping = {
 static flow_status check(int height, int width, int channels, int fit, int classes)
 {
   if (height < 1 || width < 1 || (int64_t)height * width > FLOW_MOST_PIXELS) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "pictures of %d x %d pixels cannot be made", height, width);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "pictures of %d x %d pixels cannot be made: each side is 1 or more, the product %lld at most",
+                     height, width, (long long)FLOW_MOST_PIXELS);
   }
   if (channels != 1 && channels != 3 && channels != 4) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "pictures have 1, 3 or 4 channels, not %d", channels);
   }
   if (fit < FLOW_STRETCH || fit > FLOW_PAD) return flow_fail(FLOW_INVALID_ARGUMENT, "fit is 0, 1 or 2, got %d", fit);
-  if (classes < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there are %d classes", classes);
+  if (classes < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of classes is %d, expected 0 or more", classes);
   return FLOW_OK;
 }
 
@@ -187,7 +188,11 @@ flow_status flow_function_load_image(int height, int width, int channels, const 
   FLOW_NEED(interpolation);
   FLOW_TRY(check(height, width, channels, fit, classes));
   int method = flow_resize_method(interpolation);
-  if (method < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no interpolation \"%s\"", interpolation ? interpolation : "");
+  if (method < 0)
+    return flow_fail(FLOW_INVALID_ARGUMENT,
+                     "there is no interpolation \"%s\"; there are bilinear, nearest, bicubic, area, lanczos3, lanczos5, "
+                     "gaussian and mitchellcubic",
+                     interpolation);
   FLOW_TRY(flow_function_new(skip_broken ? &skipping : &raising, out));
   load_image *load = (load_image *)*out;
   load->height = height;

@@ -52,7 +52,8 @@ flow_status flow_shape_cast(int op, const flow_attributes *attributes, const flo
 {
   (void)input_count;
   int dtype = attributes->cast.dtype;
-  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT) return flow_rule_fail(op, "dtype number %d is unknown", dtype);
+  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT)
+    return flow_rule_fail(op, "dtype number %d is unknown; the numbers are 0 to %d", dtype, FLOW_DTYPE_COUNT - 1);
   outputs[0] = inputs[0];
   outputs[0].dtype = dtype;
   return FLOW_OK;

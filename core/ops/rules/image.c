@@ -35,7 +35,7 @@ static flow_status check_size(int op, const char *what, const int32_t size[2])
 static flow_status check_interpolation(int op, int interpolation, int last)
 {
   if (interpolation >= FLOW_NEAREST && interpolation <= last) return FLOW_OK;
-  return flow_rule_fail(op, "there is no interpolation %d", interpolation);
+  return flow_rule_fail(op, "there is no interpolation %d; the numbers are %d to %d", interpolation, FLOW_NEAREST, last);
 }
 
 /* x with other height and width. */
@@ -80,7 +80,8 @@ flow_status flow_shape_sample_image(int op, const flow_attributes *attributes, c
   FLOW_TRY(check_image(op, op == FLOW_OP_sample_image ? "the input" : "the gradient", &inputs[0]));
   FLOW_TRY(check_interpolation(op, attributes->sampling.interpolation, FLOW_BILINEAR));
   int mode = attributes->sampling.fill_mode;
-  if (mode < FLOW_FILL_REFLECT || mode > FLOW_FILL_NEAREST) return flow_rule_fail(op, "there is no fill mode %d", mode);
+  if (mode < FLOW_FILL_REFLECT || mode > FLOW_FILL_NEAREST)
+    return flow_rule_fail(op, "there is no fill mode %d; the numbers are %d to %d", mode, FLOW_FILL_REFLECT, FLOW_FILL_NEAREST);
   const int64_t expected[2] = { inputs[0].dims[0], 8 };
   FLOW_TRY(flow_rule_dims(op, "the transforms", &inputs[1], 2, expected));
   outputs[0] = inputs[0];
