@@ -73,6 +73,26 @@ describe("a parameter given by its name", function()
     assert.same({ 1 }, callback.history.loss)
   end)
 
+  it("reaches call() of a layer's own class, also where all that it is called with has names", function()
+    local layers = flow.layers
+    local Endpoint = layers.Layer:extend "EndpointByName"
+    function Endpoint:call(logits, targets, factor)
+      if targets ~= nil then self:add_loss(((logits - targets) ^ 2):sum()) end
+      return logits * (factor or 1)
+    end
+    local layer = Endpoint()
+    assert.same((a * 3):totable(), layer({ logits = a, targets = b, factor = 3 }):totable())
+    assert.equal(64, layer.losses[1]:item())
+    assert.same(a:totable(), layer({ logits = a, training = false }):totable())
+    local x, y = flow.Input { 2 }, flow.Input { 2 }
+    local model = flow.Model({ x, y }, layer { targets = y, logits = x })
+    assert.same(a:totable(), model({ a, b }):totable())
+    local Sum = layers.Layer:extend "SumByName"      -- the table is the input where it has other names, or one alone
+    function Sum:call(left, training) return training == "none" and left or left.left + (left.right or 0) end
+    assert.same((a + b):totable(), Sum()({ left = a, right = b }):totable())
+    assert.same(a:totable(), Sum()({ left = a }):totable())
+  end)
+
   it("is known for every public function that has parameters", function()
     local without = {}
     for _, entry in ipairs(all) do

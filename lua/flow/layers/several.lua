@@ -17,6 +17,7 @@ local batch_rows = require "flow.tensor.shapes"
 local arguments = require "flow.arguments"
 local strings = require "flow.tensor.strings"
 local host_calls = require "flow.tensor.host_calls"
+local parameters = require "flow.layers.classes.parameters"
 
 local C, raise = native.C, errors.raise
 local several = {}
@@ -134,7 +135,7 @@ function several.is_needed(layer, inputs, options, ...)
   if not named and layer._takes_mask then return type(options) == "table" and not getmetatable(options) and options.mask ~= nil end
   if not named and (layer._handle and not rawget(layer, "_own_call") or not layer._takes_several) then return false end
   if select("#", ...) > 0 or are_named(inputs) then return true end
-  if options == nil then return false end
+  if options == nil then return arguments.is_options(inputs) and parameters.by_name(layer, inputs) ~= nil end
   if type(options) ~= "table" or getmetatable(options) or options[1] ~= nil then return true end
   for name in pairs(options) do
     if name ~= "training" then return true end
@@ -201,6 +202,10 @@ function several.read(layer, ...)
   while count > 0 and (select(count, ...)) == nil do count = count - 1 end
   local last = (select(math.max(count, 1), ...))
   local is_first = count == 1 and not layer._named_inputs and are_named(last)
+  if count == 1 and not layer._named_inputs and arguments.is_options(last) then
+    local first, others = parameters.by_name(layer, last)
+    if others then return several.read(layer, first, others) end
+  end
   if count > 0 and arguments.is_options(last) and not is_first then count, options = count - 1, last end
   while count > 0 and (select(count, ...)) == nil do count = count - 1 end
   if count == 0 and next(options) == nil then raise("%s: called without an input", title) end

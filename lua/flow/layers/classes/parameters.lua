@@ -44,6 +44,21 @@ local function check_extra(self, extra, names)
   raise("%s: its call takes (%s); %s is one argument too many", object.title(self), table.concat(names, ", "), errors.describe(extra))
 end
 
+local names_of_calls = setmetatable({}, { __mode = "k" })      -- of functions that of_call made: their parameters
+
+-- Of a table that is all that a layer is called with: its first input, and the table of the others, if it has several of the parameters of
+-- the class's call() by name, the first one among them, and nothing else: layer { logits = x, targets = y }. Else nil: it is the input.
+function parameters.by_name(layer, given)
+  local names, known, others = names_of_calls[layer.call], { training = true, mask = true }, {}
+  if not names or given[names[1]] == nil then return nil end
+  for _, name in ipairs(names) do known[name] = true end
+  for name, value in pairs(given) do
+    if not known[name] then return nil end
+    if name ~= names[1] then others[name] = value end
+  end
+  if next(others) ~= nil then return given[names[1]], others end
+end
+
 -- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
 -- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: as the call
 -- gives it; nil if it does not.
@@ -59,7 +74,7 @@ function parameters.of_call(call, class)
     end
   end
   local by_name = named.training or named.mask
-  return function(self, ...)
+  local function called(self, ...)
     local count = select("#", ...)
     if count > #names then check_extra(self, (select(#names + 1, ...)), names) end
     local options, position = count > 1 and (select(count, ...)), named.training
@@ -71,7 +86,7 @@ function parameters.of_call(call, class)
       if named[name] and named[name] >= count then found = true end
     end
     local last, has_more = names[#names], false
-    for name in pairs(options) do has_more = has_more or not BY_LAYER[name] end
+    for name in pairs(options) do has_more = has_more or not BY_LAYER[name] and not (named[name] and named[name] >= count) end
     local is_input = #names >= count and not FOR_OPTIONS[last] and not has_more      -- that was left out
     if not found and not is_input then return call(self, ...) end
     local values, taken = { ... }, {}
@@ -93,6 +108,8 @@ function parameters.of_call(call, class)
     end
     return call(self, unpack(values, 1, math.max(#names, count - 1)))
   end
+  names_of_calls[called] = names
+  return called
 end
 
 -- compile() of a model's class.
