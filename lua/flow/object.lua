@@ -246,7 +246,7 @@ local function define(class, key, value)
       check_near(class.name, key, settable_names({}, parent))
     end
     if rawget(class, "is_open") and parent and lookup(parent, "fields", key) then      -- as a property in Python
-      class.fields[key] = value
+      class.fields[key] = type(value) == "function" and function(self) return require "flow.classes.printed" (value(self)) end or value
       return
     end
     local inherited = nil

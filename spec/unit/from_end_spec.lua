@@ -50,6 +50,12 @@ describe("the last entry", function()
     assert.same({ 3, 2 }, added.shape)
     local model = flow.Sequential { layers.Input { 3 }, layers.Dense(2), layers.Dense(4), layers.Dense(5) }
     assert.same({ model.layers[2], model.layers[3] }, { unpack(model.layers[{ 2, -1 }]) })
+    local Own = flow.Model:extend "OwnMetrics"
+    function Own:metrics() return { self.first, self.second } end
+    local own = Own()
+    own.first, own.second = flow.metrics.Mean { name = "first" }, flow.metrics.Mean { name = "second" }
+    assert.equal("second", own.metrics[-1].name)
+    assert.equal("first", own.metrics[{ 1, -2 }][1].name)
     for _, key in ipairs { { "a" }, { 0, 1 }, { 1, 2, 1 }, { 1.5 } } do
       local ok, message = pcall(function() return shape[key] end)
       assert.is_false(ok)

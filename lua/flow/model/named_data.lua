@@ -3,6 +3,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local printed = require "flow.classes.printed"
 
 local raise = errors.raise
 local named = {}
@@ -119,10 +120,10 @@ function named.results(model, list)
   local names, form = rawget(model, "_names_of_results"), rawget(model, "_form_of_outputs")
   if not names and not named.is_own(model) then names = rawget(model, "_names_of_outputs") end
   if form then return in_form(list, form) end
-  if not names then return #list == 1 and list[1] or list end
+  if not names then return #list == 1 and list[1] or printed(list) end
   local by_name = {}
   for i, name in ipairs(names) do by_name[name] = list[i] end
-  return by_name
+  return printed(by_name)
 end
 
 -- Whether value, which may also be options, is targets: data by name with the name of an output.
