@@ -9,6 +9,7 @@
 #include "autodiff/apply.h"
 #include "layers/express.h"
 #include "layers/norm_axes.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_INTEGER, "-1", NULL },
@@ -109,7 +110,7 @@ static flow_status add_deviation(flow_context *context, flow_layer *layer, int i
   return status;
 }
 
-/* float32 variables of one number for each channel; the moving ones are averaged over replicas when they are read. */
+/* Variables of one number for each channel; the moving ones are averaged over replicas when they are read. */
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
   (void)count;
@@ -132,7 +133,7 @@ static flow_tensor *parameter(flow_expression *e, const flow_layer *layer, int i
 {
   if (index >= 0) return flow_express_variable(e, layer->variables[index]);
   flow_tensor *constant = NULL;
-  flow_status status = flow_tensor_new(FLOW_FLOAT32, 1, &size, &constant);
+  flow_status status = flow_tensor_new(flow_policy_variable_dtype(layer), 1, &size, &constant);
   if (status == FLOW_OK) status = flow_tensor_fill(constant, otherwise);
   return flow_express_keep(e, status, constant);
 }
@@ -257,7 +258,7 @@ static flow_tensor *normalize_masked(flow_expression *e, const flow_layer *layer
   flow_attributes all_but_last = { .reduce = { .count = rank - 1 } };
   for (int i = 0; i < rank - 1; i++) all_but_last.reduce.axes[i] = i;
   flow_tensor *zero = flow_express_number(e, x, 0);
-  flow_tensor *kept = flow_express_cast(e, flow_express_broadcast_like(e, mask, x), FLOW_FLOAT32);
+  flow_tensor *kept = flow_express_cast(e, flow_express_broadcast_like(e, mask, x), x->dtype);
   flow_tensor *count = flow_express(e, FLOW_OP_sum, kept, NULL, NULL, &all_but_last);
   count = e_add(e, count, flow_express_number(e, x, 1e-7));
   flow_tensor *mean = e_div(e, flow_express(e, FLOW_OP_sum, e_where(e, mask, x, zero), NULL, NULL, &all_but_last), count);

@@ -3,6 +3,7 @@
 #include "autodiff/composites.h"
 #include "layers/express.h"
 #include "layers/norm_axes.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "groups", FLOW_INTEGER, "32", NULL },
@@ -84,7 +85,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
     if (i > 0 && i != axis) positions.reduce.axes[positions.reduce.count++] = i;
   }
   flow_expression e = flow_expression_of(context);
-  x = flow_express_cast(&e, x, FLOW_FLOAT32);
+  x = flow_express_cast(&e, x, flow_policy_variable_dtype(layer));
   flow_tensor *centred = e_sub(&e, x, group_mean(&e, x, axis, groups, &positions));
   flow_tensor *variance = group_mean(&e, e_square(&e, centred), axis, groups, &positions);
   if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));

@@ -224,7 +224,7 @@ static flow_status call_class(flow_context *context, flow_layer *layer, flow_ten
   void *block;
   FLOW_TRY(flow_alloc(sizeof(flow_tensor *) * (size_t)count, &block));
   flow_tensor **cast = block;
-  int before = flow_context_set_autocast(context, class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer));
+  int before = flow_context_set_autocast(context, flow_policy_computes_in(layer));
   flow_status status = flow_policy_cast_inputs(context, layer, inputs, count, cast);
   for (int i = 0; i < count && status == FLOW_OK; i++)
     if (cast[i] && cast[i] != inputs[i]) status = flow_tensor_set_mask(cast[i], inputs[i]->mask);

@@ -27,10 +27,9 @@ typedef struct flow_recurrent_cell flow_recurrent_cell;
 #define FLOW_LAYER_COMMON                                     \
   { "activity_regularizer", FLOW_REGULARIZER, "null", NULL }, \
   FLOW_LAYER_REST
-#define FLOW_LAYER_REST                      \
+#define FLOW_LAYER_REST                        \
   { "trainable", FLOW_BOOLEAN, "true", NULL }, \
-  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|mixed_float16|mixed_bfloat16" }, \
-  FLOW_ARGUMENTS_END
+      { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|float64|mixed_float16|mixed_bfloat16" }, FLOW_ARGUMENTS_END
 
 /* "data_format": channels are last. */
 #define FLOW_LAYER_DATA_FORMAT { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" }
@@ -108,7 +107,7 @@ struct flow_layer_class {
   const char          *doc;
   const char          *group;            /* of Keras' files; NULL: the name in snake case */
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
-  int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
+  int full_precision;                    /* computes in the dtype of its variables: statistics of many values */
   unsigned             quantizes;        /* 1 << a flow_quantizing that it can do: quantization.h */
   /* (optional, default: the last axes, as many as the number of scales needs) Of files of quantized weights (models/quantized_files.h): the
    * axes along which a kernel has a scale for each place, in the order in which files have the scales. Returns how many axes there are. */
@@ -152,7 +151,7 @@ int         flow_layer_named_inputs(const flow_layer_class *class);
 int         flow_layer_find_input(const flow_layer_class *class, const char *name, int entry);
 
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`
- * (or zeros/ones by name when it is not an argument), float32. Replicas hold one value of what is trainable and average
+ * (or zeros/ones by name when it is not an argument), of the policy's dtype. Replicas hold one value of what is trainable and average
  * the rest (moving statistics) when it is read. Trainable ones come first. */
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable);

@@ -2,6 +2,7 @@
  * begins as init_values. Keras has it for its ConvNeXt: keras/src/applications/convnext.py. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "init_values", FLOW_NUMBER, NULL, NULL }, { "projection_dim", FLOW_INTEGER, NULL, ">0" }, FLOW_LAYER_COMMON
@@ -23,7 +24,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   const int64_t size = flow_argument_integer(layer->arguments, "projection_dim");
   flow_tensor *initial;
   FLOW_TRY(check_input(layer, inputs));
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &size, &initial));
+  FLOW_TRY(flow_tensor_new(flow_policy_variable_dtype(layer), 1, &size, &initial));
   flow_status status = flow_tensor_fill(initial, flow_argument_number(layer->arguments, "init_values"));
   if (status == FLOW_OK) status = flow_layer_adopt(context, layer, 0, "gamma", "constant", initial, 1);
   flow_tensor_release(initial);

@@ -12,6 +12,7 @@
 #include "graph/variable.h"
 #include "layers/constraints.h"
 #include "layers/initializers.h"
+#include "layers/policy.h"
 
 /* Which axes of a kernel are of the inputs of a unit and which of its outputs; a bit of `outputs` for each axis. */
 typedef struct kernel_fans {
@@ -72,7 +73,7 @@ static const char *beside(const flow_layer *layer, const char *initializer, cons
 static flow_status first_values(flow_context *context, const flow_layer *layer, const char *initializer, const kernel_fans *fans, int rank,
                                 const int64_t *shape, flow_tensor **out)
 {
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, out));
+  FLOW_TRY(flow_tensor_new(flow_policy_variable_dtype(layer), rank, shape, out));
   flow_status status = context->blank ? FLOW_OK : initialize(context, layer, initializer, fans, *out);
   if (status == FLOW_OK) return FLOW_OK;
   flow_tensor_release(*out);
@@ -80,7 +81,7 @@ static flow_status first_values(flow_context *context, const flow_layer *layer, 
   return status;
 }
 
-/* *out: a new float32 tensor on the host, whatever the context's device is; NULL after a failure. */
+/* *out: a new tensor of the dtype of the layer's variables, on the host, whatever the context's device is; NULL after a failure. */
 flow_status flow_layer_initialize(flow_context *context, const flow_layer *layer, const char *initializer, int rank, const int64_t *shape,
                                   flow_tensor **out)
 {

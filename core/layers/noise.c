@@ -107,7 +107,7 @@ flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, doubl
       return flow_layer_fail(layer, "the input %s has too many elements", flow_tensor_shape_text(shape));
   }
   if (shape->rank < 1) return flow_layer_fail(layer, "the input is a single number, expected a batch");
-  if (shape->dtype != FLOW_FLOAT32) *x = flow_express_cast(e, *x, FLOW_FLOAT32);
+  if (shape->dtype != FLOW_FLOAT32 && shape->dtype != FLOW_FLOAT64) *x = flow_express_cast(e, *x, FLOW_FLOAT32);
   if (elements == 0) { /* nothing to draw: x itself has no elements either */
     *noise = *x;
     return FLOW_OK;

@@ -5,6 +5,7 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 #include "tensor/axis.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -98,9 +99,10 @@ static flow_tensor *constant(flow_expression *e, const flow_layer *layer, const 
     for (int axis = 0; axis < last; axis++) shape[axis] = 1;
   }
   flow_tensor *tensor = NULL;
-  flow_status status = count == flow_shape_size(rank, shape) ? flow_tensor_new(FLOW_FLOAT32, rank, shape, &tensor)
-                     : flow_layer_fail(layer, "%s has %d values, which do not fit the axes of shape %s", name, count,
-                                       flow_shape_text(rank, dims));
+  flow_status status = count == flow_shape_size(rank, shape)
+                           ? flow_tensor_new(flow_policy_variable_dtype(layer), rank, shape, &tensor)
+                           : flow_layer_fail(layer, "%s has %d values, which do not fit the axes of shape %s", name, count,
+                                             flow_shape_text(rank, dims));
   if (status == FLOW_OK) status = flow_tensor_write(tensor, values, count);
   return flow_express_keep(e, status, tensor);
 }
@@ -115,7 +117,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_signature input = flow_signature_of(inputs[0]);
   FLOW_TRY(kept_axes(layer, &input, &kept, dims));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *x = flow_express_cast(&e, inputs[0], FLOW_FLOAT32), *mean, *variance;
+  flow_tensor *x = flow_express_cast(&e, inputs[0], flow_policy_variable_dtype(layer)), *mean, *variance;
   if (flow_argument_is_null(layer->arguments, "mean")) {
     mean = flow_express_reshape(&e, flow_express_variable(&e, layer->variables[MEAN]), input.rank, dims);
     variance = flow_express_reshape(&e, flow_express_variable(&e, layer->variables[VARIANCE]), input.rank, dims);

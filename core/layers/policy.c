@@ -7,24 +7,38 @@
 
 #include <string.h>
 
-static int compute_dtype(const char *policy)
+int flow_policy_named(const char *policy)
 {
   if (strcmp(policy, "mixed_bfloat16") == 0) return FLOW_BFLOAT16;
+  if (strcmp(policy, "float64") == 0) return FLOW_FLOAT64;
   return strcmp(policy, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
 }
 
-int flow_policy_dtype(const flow_layer *layer) { return compute_dtype(flow_argument_text(layer->arguments, "dtype")); }
+int flow_policy_dtype(const flow_layer *layer)
+{
+  return flow_policy_named(flow_argument_text(layer->arguments, "dtype"));
+}
 
-/* The cast is loose (flow_graph_loosen): a plan may leave out pairs of casts that undo each other. */
+int flow_policy_variable_dtype(const flow_layer *layer)
+{
+  return flow_policy_dtype(layer) == FLOW_FLOAT64 ? FLOW_FLOAT64 : FLOW_FLOAT32;
+}
+
+int flow_policy_computes_in(const flow_layer *layer)
+{
+  return layer->class->full_precision ? flow_policy_variable_dtype(layer) : flow_policy_dtype(layer);
+}
+
+/* The cast is loose (flow_graph_loosen): a plan may leave out pairs of casts that undo each other, to which float64 does not belong. */
 static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
 {
   flow_attributes attributes = { .cast = { dtype } };
   FLOW_TRY(flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out));
-  flow_graph_loosen(*out);
+  if (dtype != FLOW_FLOAT64) flow_graph_loosen(*out);
   return FLOW_OK;
 }
 
-/* float64 is not cast: it is never a default, so the user asked for it. */
+/* Tensors of float64 are not cast to less: it is never a default, so the user asked for it. */
 static int is_cast(int dtype, int wanted)
 {
   return dtype != wanted && (dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16);
@@ -34,7 +48,7 @@ static int is_cast(int dtype, int wanted)
 flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *layer, flow_tensor *const *inputs, int count,
                                     flow_tensor **cast)
 {
-  int wanted = layer->class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer);
+  int wanted = flow_policy_computes_in(layer);
   for (int i = 0; i < count; i++) cast[i] = NULL;
   for (int i = 0; i < count; i++) {
     flow_status status = FLOW_OK;
@@ -50,12 +64,13 @@ flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *lay
   return FLOW_OK;
 }
 
-/* Of layers that compute in float32 whatever their policy is: others give their policy's dtype by themselves. */
+/* Of layers that compute in float32 whatever their 16-bit policy is, and of those that do so under float64: others give their policy's
+ * dtype by themselves. */
 flow_status flow_policy_cast_output(flow_context *context, const flow_layer *layer, flow_tensor **out)
 {
   int wanted = flow_policy_dtype(layer);
   flow_tensor *cast;
-  if (!layer->class->full_precision || !is_cast((*out)->dtype, wanted)) return FLOW_OK;
+  if ((!layer->class->full_precision && wanted != FLOW_FLOAT64) || !is_cast((*out)->dtype, wanted)) return FLOW_OK;
   FLOW_TRY(cast_to(context, *out, wanted, &cast));
   flow_tensor_release(*out);
   *out = cast;

@@ -13,6 +13,7 @@
 #include "graph/loop.h"
 #include "graph/variable.h"
 #include "tensor/tensor.h"
+#include "layers/policy.h"
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -112,7 +113,7 @@ static flow_status make_kept(flow_context *context, flow_layer *layer, int count
   for (int i = 0; i < count; i++) {
     flow_tensor *zeros, *placed = NULL;
     if (layer->states[i]) continue; /* also where an earlier call made the first one and had no memory for the second */
-    FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, dims, &zeros));
+    FLOW_TRY(flow_tensor_new(flow_policy_variable_dtype(layer), rank, dims, &zeros));
     flow_status status = flow_tensor_at(zeros, flow_context_place(context), &placed);
     if (status == FLOW_OK) status = flow_variable_named(placed, 0, FLOW_MIRRORED, &layer->states[i], "%s/rnn_state", layer->name);
     flow_tensor_release(placed);
@@ -284,7 +285,7 @@ static flow_tensor *mask_sequence(flow_expression *e, const flow_steps *s, flow_
 static flow_status keep(flow_expression *e, const flow_steps *s, flow_tensor *const *states)
 {
   for (int i = 0; i < flow_layer_state_count(s->layer) && e->status == FLOW_OK; i++) {
-    flow_tensor *state = flow_express_cast(e, states[i], FLOW_FLOAT32);
+    flow_tensor *state = flow_express_cast(e, states[i], flow_policy_variable_dtype(s->layer));
     if (e->status == FLOW_OK) e->status = flow_variable_assign(e->context, s->layer->states[i], state);
   }
   return e->status;

@@ -1,7 +1,8 @@
-/* rescaling.c: Rescaling: float32(x) * scale + offset. Lists of numbers, one for each channel, broadcast as tensors do; an offset of 0
- * adds no op. Plans move the scale of pictures into the convolution after it. */
+/* rescaling.c: Rescaling: x * scale + offset in float32, or in float64 where that is the policy. Lists of numbers, one for each channel,
+ * broadcast as tensors do; an offset of 0 adds no op. Plans move the scale of pictures into the convolution after it. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "scale", FLOW_NUMBERS, NULL, NULL },
@@ -15,7 +16,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   const flow_arguments *arguments = layer->arguments;
   int has_offset = flow_argument_is_list(arguments, "offset") || flow_argument_number(arguments, "offset") != 0;
   flow_expression e = flow_expression_of(context);
-  flow_tensor *y = flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
+  flow_tensor *y = flow_express_cast(&e, inputs[0], flow_policy_variable_dtype(layer));
   y = e_mul(&e, y, flow_express_numbers(&e, arguments, "scale", y));
   if (has_offset) y = e_add(&e, y, flow_express_numbers(&e, arguments, "offset", y));
   return flow_expression_take(&e, y, out);

@@ -2,6 +2,7 @@
  * scale has the sizes of the normalized axes. It computes in float32 whatever the policy is. */
 #include "layers/express.h"
 #include "layers/norm_axes.h"
+#include "layers/policy.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -29,7 +30,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int64_t dims[FLOW_MAX_RANK];
   FLOW_TRY(flow_norm_shape(layer, &input, &reduce, dims));
   flow_expression e = flow_expression_of(context);
-  flow_tensor *y = flow_norm_express(&e, layer, flow_express_cast(&e, inputs[0], FLOW_FLOAT32), &reduce, 1);
+  flow_tensor *y = flow_norm_express(&e, layer, flow_express_cast(&e, inputs[0], flow_policy_variable_dtype(layer)), &reduce, 1);
   y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[0]), input.rank, dims));
   return flow_expression_take(&e, y, out);
 }

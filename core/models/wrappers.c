@@ -46,8 +46,7 @@ int flow_wrapper_dtype(const flow_model_part *part)
 {
   const flow_json *policy = option(part, "dtype");
   if (flow_json_is(policy, FLOW_JSON_OBJECT)) policy = flow_json_member(flow_json_member(policy, "config"), "name");
-  if (flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_bfloat16") == 0) return FLOW_BFLOAT16;
-  return flow_json_is(policy, FLOW_JSON_TEXT) && strcmp(policy->text, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
+  return flow_json_is(policy, FLOW_JSON_TEXT) ? flow_policy_named(policy->text) : FLOW_FLOAT32;
 }
 
 /* Names of the tensors that a call takes by keyword, ended by NULL; NULL: a part with a single, unnamed input. */

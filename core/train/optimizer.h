@@ -18,8 +18,8 @@
 /* The slots of a class, averages of the weights, and accumulated gradients. */
 enum { FLOW_MAX_SCALARS = 2, FLOW_MOST_SLOT_KINDS = FLOW_MAX_SLOT_KINDS + 2 };
 
-/* What the formula of an update works with: flat float32 tensors, and scalars. It puts the new weights and slots in the places of the old
- * ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
+/* What the formula of an update works with: flat tensors of the variables' dtype, and scalars. It puts the new weights and slots in the
+ * places of the old ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
 typedef struct flow_formula {
   flow_expression       expression;
   const flow_arguments *arguments;
@@ -57,7 +57,7 @@ typedef struct flow_arena {
   flow_variable **variables;                     /* references */
   int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
   char           *decays;                        /* weight decay is for this variable, too */
-  flow_tensor    *slots[FLOW_MOST_SLOT_KINDS];   /* flat float32, in the order of the layout */
+  flow_tensor *slots[FLOW_MOST_SLOT_KINDS];      /* flat, of the variables' dtype, in the order of the layout */
 } flow_arena;
 
 /* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */

@@ -85,10 +85,10 @@ static int decays(const flow_optimizer *optimizer, const flow_variable *variable
   return 1;
 }
 
-/* *out NULL after a failure. */
-static flow_status new_flat(flow_place *place, int64_t size, double value, flow_tensor **out)
+/* Of the dtype of `like`, and where that is. *out NULL after a failure. */
+static flow_status new_flat(const flow_tensor *like, int64_t size, double value, flow_tensor **out)
 {
-  FLOW_TRY(flow_tensor_new_at(place, FLOW_FLOAT32, 1, &size, out));
+  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(like), like->dtype, 1, &size, out));
   flow_status status = flow_tensor_fill(*out, value);
   if (status == FLOW_OK) return FLOW_OK;
   flow_tensor_release(*out);
@@ -97,10 +97,10 @@ static flow_status new_flat(flow_place *place, int64_t size, double value, flow_
 }
 
 /* Only the first kind can begin with something else than 0 (initial_slot). */
-static flow_status new_slot(const flow_optimizer *optimizer, int kind, flow_place *place, int64_t size, flow_tensor **out)
+static flow_status new_slot(const flow_optimizer *optimizer, int kind, const flow_tensor *like, int64_t size, flow_tensor **out)
 {
   const char *initial = kind == 0 && optimizer->own_kinds > 0 ? optimizer->class->initial_slot : NULL;
-  return new_flat(place, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
+  return new_flat(like, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
 /* The record and its arrays are one block. Slots are made on the place of the first variable; check_place has seen that all are there. */
@@ -119,7 +119,7 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
   }
   flow_status status = FLOW_OK;
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = new_slot(optimizer, s, flow_tensor_place(variables[0]->tensor), a->offsets[count], &a->slots[s]);
+    status = new_slot(optimizer, s, variables[0]->tensor, a->offsets[count], &a->slots[s]);
   if (status != FLOW_OK) {
     flow_arena_release(a);
     return status;
@@ -163,7 +163,7 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
   flow_tensor *flat;                 /* not filled: pages come as variables move in, while others go */
   for (int i = 0; i < a->count; i++)
     if (!a->variables[i]->adopted) total += a->offsets[i + 1] - a->offsets[i];
-  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(a->variables[0]->tensor), FLOW_FLOAT32, 1, &total, &flat));
+  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(a->variables[0]->tensor), a->variables[0]->tensor->dtype, 1, &total, &flat));
   flow_status status = FLOW_OK;
   for (int i = 0; i < a->count && status == FLOW_OK; i++) {
     const flow_tensor *t = a->variables[i]->tensor;
@@ -214,13 +214,18 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
   return status;
 }
 
-/* Slots and formulas are float32. */
-static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable)
+/* Slots and formulas have the dtype of the variables, which is that of all that an optimizer trains: float32, or float64. with: one of the
+ * others. */
+static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable, const flow_variable *with)
 {
   FLOW_TRY(flow_check_variable(optimizer->class->name, variable));
-  if (variable->tensor->dtype == FLOW_FLOAT32) return FLOW_OK;
-  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 variables", optimizer->class->name,
-                   variable->name, flow_dtype_name(variable->tensor->dtype));
+  int dtype = variable->tensor->dtype;
+  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64)
+    return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 and float64 variables", optimizer->class->name,
+                     variable->name, flow_dtype_name(dtype));
+  if (dtype == with->tensor->dtype) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s, \"%s\" is %s: an optimizer trains variables of one dtype; take two",
+                   optimizer->class->name, with->name, flow_dtype_name(with->tensor->dtype), variable->name, flow_dtype_name(dtype));
 }
 
 /* The state that is kept once for all variables, to where the next update runs. */
@@ -256,7 +261,9 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
   flow_variable **fresh = block;
   flow_status status = FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
-    status = check_trains(optimizer, variables[i]);
+    status = flow_check_variable(optimizer->class->name, variables[0]);
+    const flow_variable *with = optimizer->arena_count ? optimizer->arenas[0]->variables[0] : variables[0];
+    if (status == FLOW_OK) status = check_trains(optimizer, variables[i], with);
     if (status != FLOW_OK || flow_optimizer_home(optimizer, variables[i], &index) >= 0) continue;
     int k = 0;
     while (k < missing && fresh[k] != variables[i]) k++;

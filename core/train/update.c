@@ -212,14 +212,14 @@ static flow_status follow(const pending *all, const run_update *u)
   return renew(all->context, all->optimizer, u);
 }
 
-/* A gradient is float32 in the variable's shape, and alive. */
+/* A gradient has the variable's shape and dtype, and is alive. */
 static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
 {
   FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
   const flow_tensor *t = variable->tensor;
-  if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != FLOW_FLOAT32)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name,
-                     variable->name, flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape),
+  if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != t->dtype)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected %s %s", optimizer->class->name, variable->name,
+                     flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape), flow_dtype_name(t->dtype),
                      flow_shape_text(t->rank, t->shape));
   return FLOW_OK;
 }

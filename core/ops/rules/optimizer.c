@@ -55,8 +55,8 @@ static flow_status check_products(int op, const flow_attributes *attributes, con
   return FLOW_OK;
 }
 
-/* See optimizer_layout.h. All but the scalars are float32 ranges of equally many elements: a kernel walks them in step. g lacks
- * what products are the gradient of. */
+/* See optimizer_layout.h. All but the scalars are ranges of one dtype, float32 or float64, and of equally many elements: a kernel walks
+ * them in step. g lacks what products are the gradient of. */
 flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {
@@ -83,6 +83,7 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
   if (input_count > required) FLOW_TRY(check_single(op, "the guard", FLOW_FLOAT32, &inputs[required]));
   FLOW_TRY(check_single(op, "the learning rate", FLOW_FLOAT32, &inputs[layout->rate]));
   if (layout->iterations >= 0) FLOW_TRY(check_single(op, "the iteration count", FLOW_INT64, &inputs[layout->iterations]));
+  int dtype = inputs[1].dtype == FLOW_FLOAT64 ? FLOW_FLOAT64 : FLOW_FLOAT32; /* that of the weight is that of all */
   flow_extent expected;
   FLOW_TRY(flow_rule_extent(op, inputs[1].rank, inputs[1].dims, &expected));
   int64_t covered;
@@ -90,7 +91,7 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
   for (int i = 0; i < input_count; i++) {
     if (names[i] == NULL) continue;
     flow_extent extent;
-    FLOW_TRY(flow_rule_same_dtype(op, names[i], FLOW_FLOAT32, &inputs[i]));
+    FLOW_TRY(flow_rule_same_dtype(op, names[i], dtype, &inputs[i]));
     FLOW_TRY(flow_rule_extent(op, inputs[i].rank, inputs[i].dims, &extent));
     if (extent.power != 0 || extent.count + (i == 0 ? covered : 0) != expected.count) {
       return flow_rule_fail(op, "%s has shape %s, expected the elements of the weight %s", names[i],

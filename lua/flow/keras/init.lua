@@ -57,7 +57,7 @@ local backend, config = signature.module "flow.keras.backend", signature.module 
 
 -- What Keras lets be set, and which only value it has here; what to write for another one.
 local FIXED = {
-  floatx = { "float32", "layers take dtype, and flow.mixed_precision.set_global_policy(\"mixed_bfloat16\") is for all of them" },
+  floatx = { "float32", "layers take dtype, and flow.mixed_precision.set_global_policy(\"float64\") is for all of them" },
   epsilon = { 1e-7, "layers and optimizers take epsilon" },
   image_data_format = { "channels_last", "pictures are {rows, height, width, channels}: flow.transpose(x, {1, 3, 4, 2}) makes them so" },
 }

@@ -37,7 +37,7 @@ return function(what, given, shape, dtype)
     if not native.is_tensor(value) or table.concat(value.shape, ", ") ~= expected then
       raise("%s: the initializer returned %s, expected a tensor of the shape {%s}", what, errors.describe(value), expected)
     end
-    return value
+    return dtype and value:to(dtype) or value
   end
   local as_float = dtype and not dtype:find "float" and "float32" or dtype      -- initializers make floats
   local initial, name, chosen = tensor.zeros(shape, { dtype = as_float }), given, nil

@@ -179,7 +179,8 @@ takes("{ name: string = 'variable', shape: list = nil, initializer = 'glorot_uni
   "constraint? }")
 function Layer:add_weight(options)
   local shape = options.shape or {}
-  local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape, options.dtype)
+  local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape,
+    options.dtype or self._policy.variable_dtype)
   local name, what = self.name .. "/" .. options.name, object.title(self) .. ": add_weight"
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   rawset(weight, "_path", inside.path(self) .. "/" .. options.name)

@@ -1,5 +1,6 @@
 -- mixed_precision.lua: flow.mixed_precision: dtype policies. Under "mixed_bfloat16" and "mixed_float16" layers compute in 16 bits on
--- weights of 32. Gradients may be too small for float16: compile() scales the loss then (flow.optimizers.LossScaleOptimizer).
+-- weights of 32, under "float64" in that. Gradients may be too small for float16: compile() scales the loss then
+-- (flow.optimizers.LossScaleOptimizer).
 --
 --   flow.mixed_precision.set_global_policy("mixed_bfloat16")      for layers that are made from now on and name no dtype
 --   layers.Dense(10, { dtype = "float32" })                       a layer's own, as the last one should have it
@@ -15,8 +16,8 @@ local mixed_precision = signature.module "flow.mixed_precision"
 local internal = signature.internal(mixed_precision)
 local Policy = object.class("DTypePolicy")
 
-local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16", mixed_float16 = "float16" }
-local NAMES = { "float32", "mixed_bfloat16", "mixed_float16" }
+local COMPUTE = { float32 = "float32", float64 = "float64", mixed_bfloat16 = "bfloat16", mixed_float16 = "float16" }
+local NAMES = { "float32", "float64", "mixed_bfloat16", "mixed_float16" }
 
 local made = {}
 
@@ -25,7 +26,8 @@ function internal.policy(what, policy)
   if object.is(policy, Policy) then return policy end
   if type(policy) ~= "string" then raise("%s: a policy is a text such as \"mixed_bfloat16\", got %s", what, errors.describe(policy)) end
   if not COMPUTE[policy] then raise("%s: unknown policy %q%s", what, policy, errors.suggestion(policy, NAMES)) end
-  made[policy] = made[policy] or object.new(Policy, { name = policy, compute_dtype = COMPUTE[policy], variable_dtype = "float32" })
+  made[policy] = made[policy] or object.new(Policy, { name = policy, compute_dtype = COMPUTE[policy],
+                                                              variable_dtype = policy == "float64" and policy or "float32" })
   return made[policy]
 end
 

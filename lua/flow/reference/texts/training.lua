@@ -382,7 +382,7 @@ Constraint.extend: A class of constraints written in Lua, for add_weight: call(w
   print(Small()(flow.tensor { -3, 0.5 })[1]:item())      --> -1
 constraint:call: The weights as a constraint lets them be; constraint(w) is the same.
   print(flow.constraints.NonNeg():call(flow.tensor { -3, 0.5 })[1]:item())      --> 0
-flow.mixed_precision.Policy: What layers compute in and what their weights are: "mixed_float16", "mixed_bfloat16" or "float32".
+flow.mixed_precision.Policy: What layers compute in and what their weights are: "float32", "float64", "mixed_float16" or "mixed_bfloat16".
   print(flow.mixed_precision.Policy("mixed_bfloat16").compute_dtype)      --> bfloat16
 flow.mixed_precision.set_global_policy: The policy of layers that are made from now on.
   flow.mixed_precision.set_global_policy("float32")
