@@ -4,9 +4,12 @@
 --
 -- model._host = { nodes = calls of such layers in order, fed = symbolic tensors that the plans take, is_host = { [node] = true } }, or nil.
 --
--- Three ways lead here: prepare() for arrays, map() for data sets, whose functions then run on the host, and inline(), where a model is
--- called on symbolic tensors and becomes a part of another graph. While a prepared model is called, scopes.own().fed_model says that its
--- inputs are those of the plans already.
+-- Two ways lead here: prepare() for arrays, and map() for data sets, whose functions then run on the host. While a prepared model is
+-- called, scopes.own().fed_model says that its inputs are those of the plans already.
+--
+-- A model inside of another one may have such layers, too: it is one call of the graph, as files and summaries show it, but what runs are
+-- the calls inside of it: expand(). inline() calls them on symbolic tensors, for a call() that is recorded, or runs again
+-- (host_replay.lua).
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
@@ -76,6 +79,56 @@ function host_inputs.of_graph(model, order, inputs, outputs)
     for _, output in ipairs(node.outputs) do feed(output) end
   end
   return host
+end
+
+-- A node with other inputs, and outputs of its own where `outputs` are given. options: of the call that contains it, or nil.
+local function placed_node(node, inputs, outputs, options)
+  local made = {}
+  for key, value in pairs(node) do made[key] = value end
+  made.inputs, made.outputs = inputs, outputs or node.outputs
+  if options and options.training ~= nil then made.options = { training = options.training } end
+  return made
+end
+
+-- The calls that run for a graph of calls in running order: those inside of models that prepare data in place of the calls of these models.
+-- Also returns the outputs of the graph among what they make.
+function host_inputs.expand(order, outputs)
+  local expanded, stands_for = {}, {}      -- stands_for[t]: what is computed in its place
+  local function placed(list)
+    local result = {}
+    for i, t in ipairs(list) do result[i] = stands_for[t] or t end
+    return result
+  end
+  -- Symbolic tensors of their own for the outputs of a call inside: the model may be called several times.
+  local function own_outputs(node, inside)
+    local result = {}
+    for i, t in ipairs(node.outputs) do
+      result[i] = object.new(object.class_of(t), {})
+      for key, value in pairs(t) do rawset(result[i], key, value) end
+      inside[t] = result[i]
+    end
+    return result
+  end
+  local is_expanded = false
+  for _, node in ipairs(order) do
+    local model, inputs = node.layer, placed(node.inputs)
+    if #inputs > 0 and rawget(model, "_host") and rawget(model, "_run_order") then
+      local inside = {}
+      for i, input in ipairs(model.inputs) do inside[input] = inputs[i] end
+      for _, inner in ipairs(model._run_order) do
+        if not inside[inner.outputs[1]] then
+          local given = {}
+          for i, input in ipairs(inner.inputs) do given[i] = inside[input] end
+          expanded[#expanded + 1] = placed_node(inner, given, own_outputs(inner, inside), node.options)
+        end
+      end
+      for i, output in ipairs(model._run_outputs) do stands_for[node.outputs[i]] = inside[output] end
+      is_expanded = true
+    else
+      expanded[#expanded + 1] = is_expanded and placed_node(node, inputs) or node
+    end
+  end
+  return expanded, is_expanded and placed(outputs) or outputs
 end
 
 -- The symbolic tensors that a model's plans take.

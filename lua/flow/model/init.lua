@@ -7,9 +7,9 @@
 -- The room: models as graphs of layers: summary, close. May use: tensor, layers, distribute.
 --
 -- A graph is kept in these fields of a Functional or connected Sequential: inputs and outputs (lists of symbolic tensors), _order (its
--- calls in running order), _depths (of them), _graph_layers (in Keras' order), _input_shape, _host (host_inputs.lua), and the names or form
--- in which inputs and outputs were given (named_data.lua). A Sequential without a known input has only _children; _input is its Input, or
--- false.
+-- calls in running order), _depths (of them), _graph_layers (in Keras' order), _input_shape, _host, _run_order and _run_outputs (what runs
+-- in place of _order and outputs: host_inputs.lua), and the names or form in which inputs and outputs were given (named_data.lua). A
+-- Sequential without a known input has only _children; _input is its Input, or false.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -214,8 +214,11 @@ local function set_graph(self, inputs, outputs, names_of_inputs, names_of_output
   rawset(self, "inputs", inputs)
   rawset(self, "outputs", outputs)
   local order, layers, depths = call_order.of(self, outputs)
-  rawset(self, "_host", host_inputs.of_graph(self, order, inputs, outputs))
+  local run_order, run_outputs = host_inputs.expand(order, outputs)
+  rawset(self, "_host", host_inputs.of_graph(self, run_order, inputs, run_outputs))
   rawset(self, "_order", order)
+  rawset(self, "_run_order", run_order)
+  rawset(self, "_run_outputs", run_outputs)
   rawset(self, "_depths", depths)      -- of the nodes
   rawset(self, "_graph_layers", layers)
   local shapes = {}
@@ -234,7 +237,7 @@ local function run_graph(self, list, training)
   end
   local values = {}
   for i, input in ipairs(inputs) do values[input] = fit_input(self, list[i], input) end
-  for _, node in ipairs(self._order) do
+  for _, node in ipairs(self._run_order) do
     if not values[node.outputs[1]] and #node.inputs > 0 and not (host and host.is_host[node]) then
       local arguments_list = {}
       for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
@@ -252,7 +255,7 @@ local function run_graph(self, list, training)
     end
   end
   local results = {}
-  for i, output in ipairs(self.outputs) do results[i] = values[output] end
+  for i, output in ipairs(self._run_outputs) do results[i] = values[output] end
   return one_or_list(results)
 end
 
@@ -318,7 +321,10 @@ end
 
 -- Calls a graph whose first layers may prepare data on the host.
 local function call_graph(self, inputs, options)
-  if rawget(self, "_host") and symbolic.any(inputs) then return host_inputs.inline(self, inputs) end
+  if rawget(self, "_host") and symbolic.any(inputs) then
+    if scopes.own().host_record or scopes.own().host_replay then return host_inputs.inline(self, inputs) end
+    return Layer._call(self, inputs, options)
+  end
   if not host_inputs.are_raw(self, inputs) then return Layer._call(self, inputs, options) end
   return host_inputs.within(self, Layer._call, self, host_inputs.prepare(self, inputs), options)
 end
