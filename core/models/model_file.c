@@ -13,10 +13,12 @@
 #include "models/quantized_files.h"
 #include "models/wrappers.h"
 #include "train/loss_scale.h"
+#include "train/optimizer.h"
 
 enum { MOST_PATH = 4096 };
 
 static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer/inner_optimizer/vars";
+static const char BESIDE_INNER[] = "optimizer/inner_optimizer/beside/vars";
 
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
 
@@ -140,6 +142,13 @@ static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)
   return flow_optimizer_slot(optimizer, index - (rate ? 2 : 1));
 }
 
+static int variable_count(flow_optimizer *optimizer)
+{
+  int count = 0;
+  while (optimizer_variable(optimizer, count)) count++;
+  return count;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
 /* A file of another dtype is converted (a float32 file into a bfloat16 model, say). The variable is written in place:
@@ -242,6 +251,14 @@ static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
     status = check_shape(file, index, variable);
     if (status == FLOW_OK) status = read_variable(file, index, variable);
   }
+  int first = variable_count(model->optimizer) - model->optimizer->scalar_count;
+  for (int i = 0; status == FLOW_OK && i < model->optimizer->scalar_count; i++) {
+    int index = find_variable(file, BESIDE_INNER, i);
+    flow_variable *variable = optimizer_variable(model->optimizer, first + i);
+    if (index < 0) break;
+    status = check_shape(file, index, variable);
+    if (status == FLOW_OK) status = read_variable(file, index, variable);
+  }
   if (status == FLOW_OK) model->steps_done = flow_variable_number(flow_optimizer_iterations(model->optimizer));
   return status;
 }
@@ -335,15 +352,16 @@ static flow_status add_variables(void *state, const flow_model_part *part, const
   return FLOW_OK;
 }
 
-/* The optimizer's group, with the variables of the loss scale before its own, if there is one. */
+/* The optimizer's group, with the variables of the loss scale before its own, if there is one. Files of a loss scale lack the optimizer's
+ * scalars in Keras, which does not track them there: they are apart. */
 static flow_status add_group(const flow_model *model, const flow_loss_scale *scale, const char *path, flow_tensor_writer *writer)
 {
-  int own = 0;
+  int own = 0, count = variable_count(model->optimizer) - (model->loss_scale ? model->optimizer->scalar_count : 0);
   flow_variable *variable;
   FLOW_TRY(flow_tensor_writer_group(writer, path));
   FLOW_TRY(flow_tensor_writer_note(writer, path, "name", scale ? flow_loss_scale_name(scale) : flow_optimizer_name(model->optimizer)));
   for (; scale && (variable = flow_loss_scale_variable(scale, own)); own++) FLOW_TRY(add_storage(writer, path, own, variable));
-  for (int i = 0; (variable = optimizer_variable(model->optimizer, i)); i++) FLOW_TRY(add_storage(writer, path, own + i, variable));
+  for (int i = 0; i < count; i++) FLOW_TRY(add_storage(writer, path, own + i, optimizer_variable(model->optimizer, i)));
   return FLOW_OK;
 }
 
@@ -351,7 +369,14 @@ static flow_status add_group(const flow_model *model, const flow_loss_scale *sca
 static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *writer)
 {
   FLOW_TRY(add_group(model, model->loss_scale, OPTIMIZER, writer));
-  return model->loss_scale ? add_group(model, NULL, INNER_OPTIMIZER, writer) : FLOW_OK;
+  if (!model->loss_scale) return FLOW_OK;
+  FLOW_TRY(add_group(model, NULL, INNER_OPTIMIZER, writer));
+  int scalars = model->optimizer->scalar_count, first = variable_count(model->optimizer) - scalars;
+  if (scalars == 0) return FLOW_OK;
+  FLOW_TRY(flow_tensor_writer_group(writer, BESIDE_INNER));
+  FLOW_TRY(flow_tensor_writer_note(writer, BESIDE_INNER, "name", flow_optimizer_name(model->optimizer)));
+  for (int i = 0; i < scalars; i++) FLOW_TRY(add_storage(writer, BESIDE_INNER, i, optimizer_variable(model->optimizer, first + i)));
+  return FLOW_OK;
 }
 
 /* The archive appears whole or not at all. config.json is the description that was read, so a saved model has the same

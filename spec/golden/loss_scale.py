@@ -1,5 +1,6 @@
 """Keras' LossScaleOptimizer, step by step: writes loss_scale.lua, and keras/scaled.keras and scaled.weights.h5, a model under
-mixed_float16 after some steps. Run with Keras and TensorFlow installed:
+mixed_float16 after some steps; loss_scale_inner.lua, and keras/scaled_nadam.keras and scaled_adafactor.keras. Run with
+Keras and TensorFlow installed:
     python spec/golden/loss_scale.py
 Inputs and weights follow the formula of generate.py. The cases in float16 begin with a scale at which
 gradients overflow, and all double it often."""
@@ -50,6 +51,22 @@ def train(policy, scale, growth, optimizer, weights, x, y, path=None):
     return {"losses": losses, "scales": scales, "counters": counters, "iterations": iterations}
 
 
+def save_inner(name, optimizer, weights, x, y):
+    """keras/scaled_NAME.keras, after three steps, and the losses with which Keras goes on from that file. Its optimizer has state that
+    Keras does not write where it is inside a loss scale."""
+    keras.backend.clear_session()
+    keras.mixed_precision.set_global_policy("float32")
+    model = net(weights)
+    model.compile(optimizer=keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=64.0, dynamic_growth_steps=2),
+                  loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+    for _ in range(3):
+        model.train_on_batch(make(x), make(y))
+    path = os.path.join(HERE, "keras", f"scaled_{name}.keras")
+    model.save(path)
+    read = keras.saving.load_model(path)
+    return {"inner": name, "x": x, "y": y, "losses": [float("%.7g" % float(read.train_on_batch(make(x), make(y)))) for _ in range(4)]}
+
+
 def main():
     seeds, entries = Seeds(314), []
     seeds.last = 8000
@@ -63,6 +80,8 @@ def main():
         entries.append({"name": name, "policy": policy, "initial_scale": scale, "growth": growth, "saved_after": SAVED_AFTER, "x": x,
                         "y": y, "weights": weights, **steps})
     write_entries("loss_scale", entries)
+    inner = {"nadam": keras.optimizers.Nadam(0.02), "adafactor": keras.optimizers.Adafactor(0.05)}
+    write_entries("loss_scale_inner", [save_inner(name, optimizer, weights, x, y) for name, optimizer in inner.items()], "loss_scale")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local golden = require "spec.support.golden"
+local tensor_file = require "flow.saving.tensor_file"
 local cases = require "spec.golden.loss_scale"
 local optimizers = flow.optimizers
 
@@ -69,5 +70,35 @@ describe("a dynamic loss scale as in Keras:", function()
     local model = net(saved)
     model:load_weights(folder .. "scaled.weights.h5")
     goes_on(model, saved, saved.saved_after + 1)
+  end)
+
+  for _, case in ipairs(require "spec.golden.loss_scale_inner") do
+    it(case.inner .. " inside goes on from Keras' file and from its own, which has what Keras' has", function()
+      local x, y, path = golden.make(case.x), golden.make(case.y), support.path ".keras"
+      local theirs = folder .. "scaled_" .. case.inner .. ".keras"
+      local model = flow.load_model(theirs)
+      model:save(path)
+      local read = flow.load_model(path)
+      for step, loss in ipairs(case.losses) do
+        local own = model:train_on_batch(x, y).loss
+        assert.near(loss, own, 1e-5, "step " .. step)
+        assert.equal(own, read:train_on_batch(x, y).loss)
+      end
+      local a, b = tensor_file.open(theirs, "model.weights.h5"), tensor_file.open(path, "model.weights.h5")
+      for k = 1, a.count do assert.same(a:shape(a:name_of(k)), b:shape(a:name_of(k)), a:name_of(k)) end
+      for k = 1, b.count do assert.truthy(a:find(b:name_of(k)) or b:name_of(k):find "/beside/", b:name_of(k)) end
+    end)
+  end
+
+  it("Nadam inside keeps its product of momenta in files", function()
+    local case = require "spec.golden.loss_scale_inner"[1]
+    local x, y, path = golden.make(case.x), golden.make(case.y), support.path ".keras"
+    local model = flow.load_model(folder .. "scaled_nadam.keras")
+    model:train_on_batch(x, y)
+    model:save(path)
+    local variables, read = model.optimizer.variables, flow.load_model(path).optimizer.variables
+    assert.equal("nadam/u_product", read[#read].path)
+    assert.is_true(read[#read]:item() < 1)
+    for k, v in ipairs(variables) do assert.same(v:value():totable(), read[k]:value():totable(), v.path) end
   end)
 end)

@@ -5,6 +5,7 @@
 --   layers/<class>/<field>/vars/<i>        of a layer in a field of a layer written in Lua; lists: <field>/<class>[_n]
 --   optimizer/vars/<i>                     iterations, learning rate, slots; before them the four variables of a loss scale
 --   optimizer/inner_optimizer/vars/<i>     where there is a loss scale, those of the optimizer inside once more
+--   optimizer/inner_optimizer/beside/vars/<i>     its state that Keras does not write there, and does not look for
 --
 -- A walk calls visit(path, name, variables, layer, hidden) for every object, with the variables that are its own; hidden: the layer is
 -- inside of a script's class, which config.json does not look into.
@@ -28,7 +29,7 @@ local log = require "flow.log"
 local C, raise = native.C, errors.raise
 local weights = {}
 
-local INNER = "optimizer/inner_optimizer/vars"
+local INNER, BESIDE = "optimizer/inner_optimizer/vars", "optimizer/inner_optimizer/beside/vars"
 
 ---- the walk ------------------------------------------------------------------------------------------------------------------------
 
@@ -132,6 +133,24 @@ local function optimizer_of(model)
   return compiled and compiled.optimizer
 end
 
+-- The first `count` entries of a list.
+local function first(list, count)
+  local part = {}
+  for i = 1, count do part[i] = list[i] end
+  return part
+end
+
+-- The variables of an optimizer inside a loss scale that Keras' files have, and those that they lack though they are state: there Keras
+-- does not track what is no slot, and begins Nadam's u_product anew. What Adafactor has for variables without rows is in neither list.
+local function split_inner(optimizer)
+  local tracked, beside, unused = {}, {}, rawget(optimizer, "_unused") or {}
+  for _, v in ipairs(optimizer.variables) do
+    local list = v.path:find "/u_product$" and beside or tracked
+    if not unused[v] then list[#list + 1] = v end
+  end
+  return tracked, beside
+end
+
 ---- writing --------------------------------------------------------------------------------------------------------------------------
 
 -- Whether a layer's kernels are written as bytes, as by Keras: in a file of weights wherever it computes in int8 by rows, in a .keras file
@@ -160,9 +179,15 @@ function weights.add(writer, model, with_optimizer, whole)
   end
   walk("", model, visit, {})
   local optimizer = with_optimizer and optimizer_of(model)
-  if optimizer then visit("optimizer/vars", optimizer.name, optimizer.variables) end
   local inner = optimizer and rawget(optimizer, "inner_optimizer")
-  if inner then visit(INNER, inner.name, inner.variables) end      -- once more, as Keras writes them
+  if not optimizer then return end
+  if not inner then return visit("optimizer/vars", optimizer.name, optimizer.variables) end
+  local tracked, beside = split_inner(inner)
+  local own = first(optimizer.variables, #optimizer.variables - #inner.variables)
+  for _, v in ipairs(tracked) do own[#own + 1] = v end
+  visit("optimizer/vars", optimizer.name, own)
+  visit(INNER, inner.name, tracked)      -- once more, as Keras writes them
+  if beside[1] then visit(BESIDE, inner.name, beside) end
 end
 
 ---- reading ---------------------------------------------------------------------------------------------------------------------------
@@ -229,13 +254,6 @@ local function try_match(file, path, who, variables, list, count)
   for _, item in ipairs(found) do list[#list + 1] = item end
 end
 
--- The first `count` entries of a list.
-local function first(list, count)
-  local part = {}
-  for i = 1, count do part[i] = list[i] end
-  return part
-end
-
 -- The loss scale's own variables are before the inner optimizer's. Keras makes two of them at the first step only.
 local function match_scale(file, optimizer, list)
   local own = stored_count(file, "optimizer/vars") - stored_count(file, INNER)
@@ -255,6 +273,11 @@ local function match_optimizer(file, model, list)
   if count == 0 then return end
   if count > #optimizer.variables then optimizer:build(model.trainable_variables) end
   local variables = optimizer.variables
+  if path == INNER and count ~= #variables then
+    local beside
+    variables, beside = split_inner(optimizer)
+    if stored_count(file, BESIDE) > 0 then try_match(file, BESIDE, "the optimizer", beside, list) end
+  end
   if count < #variables then variables = first(variables, count) end      -- saved before the first step: the slots are zero
   try_match(file, path, "the optimizer", variables, list)
 end

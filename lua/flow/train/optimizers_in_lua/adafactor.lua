@@ -12,7 +12,7 @@ return function(Custom)
   -- _rows[i] and _columns[i] have the variable's shape without its last and without its last but one axis.
   -- Keras has rows and columns for every variable; for variables with fewer than two axes they are unused.
   function Adafactor:build(variables)
-    self._rows, self._columns, self._velocities = {}, {}, {}
+    self._rows, self._columns, self._velocities, self._unused = {}, {}, {}, {}
     for i, v in ipairs(variables) do
       local rows, columns = {}, {}
       for axis = 1, v.rank - 1 do rows[axis], columns[axis] = v.shape[axis], v.shape[axis] end
@@ -20,6 +20,7 @@ return function(Custom)
       local dtype = v.rank < 2 and "int32" or nil
       self._rows[i] = self:add_variable(rows, { name = v.name, dtype = dtype })
       self._columns[i] = self:add_variable(columns, { name = v.name, dtype = dtype })
+      if dtype then self._unused[self._rows[i]], self._unused[self._columns[i]] = true, true end
       self._velocities[i] = self:add_variable_from_reference(v, "velocity")
     end
   end
