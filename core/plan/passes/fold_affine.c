@@ -1,6 +1,7 @@
 /* fold_affine.c: numbers per channel after a convolution go into its weights and bias.
  *
  *   convolution(x, w [, b]) * s   ->  convolution(x, w * s [, b * s])     s {channels}
+ *   (convolution(x, w) + b) * s   ->  convolution(x, w * s, b * s)        b {channels}
  *   convolution(x, w, b) + t      ->  convolution(x, w, b + t)            t {channels}
  *
  * BatchNormalization by its moving averages is such a pair. Runs when a plan is made, after gradients were taken; what
@@ -23,6 +24,22 @@ static const flow_node *bare_convolution(const folding *f, int value)
   return node->attributes.convolution.activation == FLOW_LINEAR && !node->attributes.convolution.pool[0] ? node : NULL;
 }
 
+/* The same where a bias is added to the convolution, for one reader, before that of `value`, too: *bias, else -1 or that of the
+ * convolution itself. */
+static const flow_node *biased_convolution(const folding *f, int value, int *bias)
+{
+  const flow_node *convolution = bare_convolution(f, value);
+  const flow_node *sum = flow_sole_producer(f->graph, f->uses, value, FLOW_OP_add);
+  *bias = convolution && convolution->input_count == 3 ? convolution->inputs[2] : -1;
+  for (int side = 0; sum && side < 2; side++) {
+    convolution = bare_convolution(f, sum->inputs[side]);
+    if (!convolution || convolution->input_count == 3 || !flow_is_per_channel(f->graph, sum->inputs[1 - side], value)) continue;
+    *bias = sum->inputs[1 - side];
+    return convolution;
+  }
+  return sum ? NULL : convolution;
+}
+
 static int few_weights(const folding *f, int weights, int result)
 {
   const flow_signature *w = signature_of(f, weights), *y = signature_of(f, result);
@@ -37,13 +54,12 @@ static flow_status insert(folding *f, int *index, int op, int a, int b, int *val
   return FLOW_OK;
 }
 
-/* Rewrites node `index` as the convolution that makes `made`, with other weights and bias. */
-static flow_status replace(folding *f, int index, int made, int weights, int bias)
+/* Rewrites node `index`, which alone reads `made`, as the convolution of x with these weights and, unless it is -1, this bias. */
+static flow_status replace(folding *f, int index, int made, int x, flow_attributes attributes, int weights, int bias)
 {
-  const flow_node *old = &f->graph->nodes[f->graph->values[made].node];
-  flow_attributes attributes = old->attributes;
-  int inputs[3] = { old->inputs[0], weights, bias }, count = old->input_count;
+  int inputs[3] = { x, weights, bias }, count = bias < 0 ? 2 : 3;
   flow_signature operands[3], results[2];
+  attributes.convolution.has_bias = bias >= 0;
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
   FLOW_TRY(flow_op_infer(FLOW_OP_convolution, &attributes, operands, count, results));
   f->uses[made] = 0;
@@ -56,13 +72,14 @@ static flow_status fold_scale(folding *f, int *index)
 {
   for (int side = 0; side < 2; side++) {
     const flow_node *node = &f->graph->nodes[*index];
-    int made = node->inputs[side], scale = node->inputs[1 - side];
-    const flow_node *convolution = bare_convolution(f, made);
+    int made = node->inputs[side], scale = node->inputs[1 - side], bias;
+    const flow_node *convolution = biased_convolution(f, made, &bias);
     if (!convolution || !flow_is_per_channel(f->graph, scale, made) || !few_weights(f, convolution->inputs[1], made)) continue;
-    int weights = convolution->inputs[1], bias = convolution->input_count == 3 ? convolution->inputs[2] : -1;
+    int x = convolution->inputs[0], weights = convolution->inputs[1];
+    flow_attributes attributes = convolution->attributes;
     FLOW_TRY(insert(f, index, FLOW_OP_mul, weights, scale, &weights));
     if (bias >= 0) FLOW_TRY(insert(f, index, FLOW_OP_mul, bias, scale, &bias));
-    return replace(f, *index, made, weights, bias);
+    return replace(f, *index, made, x, attributes, weights, bias);
   }
   return FLOW_OK;
 }
@@ -76,9 +93,10 @@ static flow_status fold_shift(folding *f, int *index)
     int made = node->inputs[side], shift = node->inputs[1 - side];
     const flow_node *convolution = bare_convolution(f, made);
     if (!convolution || convolution->input_count != 3 || !flow_is_per_channel(f->graph, shift, made)) continue;
-    int weights = convolution->inputs[1], bias;
+    int x = convolution->inputs[0], weights = convolution->inputs[1], bias;
+    flow_attributes attributes = convolution->attributes;
     FLOW_TRY(insert(f, index, FLOW_OP_add, convolution->inputs[2], shift, &bias));
-    return replace(f, *index, made, weights, bias);
+    return replace(f, *index, made, x, attributes, weights, bias);
   }
   return FLOW_OK;
 }
