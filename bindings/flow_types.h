@@ -79,6 +79,9 @@ typedef union flow_attributes {
     int32_t transposed;                           /* made by plans: flow_transposed, what is stored as {out, height, width, in} */
     double  input_low, input_high;                /* of quantized_convolution: the range of x; of y, which is float32 where both are 0 */
     double  low, high;
+    /* of separable_convolution: of its second convolution; and where the results of both end (0: nowhere) */
+    int32_t pointwise_activation, pointwise_has_bias;
+    double ceiling, pointwise_ceiling;
   } convolution;
   /* the range of which byte 0 is the low end, 255 the high one */
   struct { double low, high; } quantization;

@@ -10,6 +10,7 @@ local function doubles(...) return flow.zeros({ ... }, { dtype = "float64" }) en
 local function bytes(dtype, ...) return flow.zeros({ ... }, { dtype = dtype }) end
 
 local convolution = { convolution = { stride = { 1, 1 }, dilation = { 1, 1 }, groups = 1 } }
+local depthwise = { convolution = { stride = { 1, 1 }, dilation = { 1, 1 }, groups = 2 } }
 local pool = { pool = { size = { 2, 2 }, stride = { 2, 2 }, input_size = { 4, 4 } } }
 local over_axis_5 = { reduce = { count = 1, axes = { 5 } } }
 
@@ -106,6 +107,12 @@ local wrong = {
   { "quantized_convolution", { bytes("uint8", 1, 4, 4, 2), bytes("int8", 1, 1, 5, 3), zeros(3) }, convolution, "2 channels",
     "{1, 1, 5, 3}" },
   { "quantized_convolution", { bytes("uint8", 1, 4, 4, 2), bytes("int8", 1, 1, 2, 3), zeros(3) }, convolution, "the range of x", "0 to 0" },
+  { "separable_convolution", { zeros(1, 4, 4, 2), zeros(1, 1, 1, 4), zeros(1, 1, 2, 3) }, depthwise, "2 groups and 4 filters",
+    "2 channels" },
+  { "separable_convolution", { zeros(1, 4, 4, 2), zeros(1, 1, 1, 2), zeros(1, 1, 3, 3) }, depthwise, "the second kernel", "{1, 1, 3, 3}",
+    "{1, 1, 2, 3}" },
+  { "separable_convolution", { zeros(1, 4, 4, 2), zeros(1, 1, 1, 2), zeros(1, 1, 2, 3), zeros(3) }, depthwise, "4 inputs", "biases" },
+  { "separable_convolution", { doubles(1, 4, 4, 2), doubles(1, 1, 1, 2), zeros(1, 1, 2, 3) }, depthwise, "float64", "float32" },
   { "attention", { zeros(2, 5, 3), zeros(2, 4, 3), doubles(2, 4, 3) }, nil, "v is float64", "float32" },
   { "attention", { zeros(2, 5, 3), zeros(1, 4, 3), zeros(2, 4, 3) }, nil, "{1, 4, 3}", "the same axes" },
   { "attention", { zeros(2, 5, 3), zeros(2, 4, 2), zeros(2, 4, 3) }, nil, "3 columns", "2 rows" },

@@ -79,6 +79,32 @@ static int draw_convolution(uint32_t *state, sample *s, int quantized)
   return 1;
 }
 
+/* x, both kernels, then the biases that there are. */
+static int draw_separable(uint32_t *state, sample *s)
+{
+  int kernel = draw(state, 1, 5), wide = draw(state, 0, 3) == 0, channels = draw(state, 2, wide ? 200 : 40), filters = draw(state, 1, 150);
+  int64_t x[4] = { 0, 0, 0, channels }, w[4] = { kernel, kernel, 1, channels }, p[4] = { 1, 1, channels, filters };
+  __typeof__(s->attributes.convolution) *a = &s->attributes.convolution;
+  s->op = FLOW_OP_separable_convolution;
+  s->result[3] = filters;
+  if (!draw_windows(state, x, s->result, kernel, 1, a->stride, a->dilation, a->padding)) return 0;
+  a->groups = channels;
+  a->activation = draw(state, 0, 1) ? FLOW_RELU : FLOW_LINEAR;
+  a->pointwise_activation = draw(state, 0, 1) ? FLOW_RELU : FLOW_LINEAR;
+  a->has_bias = draw(state, 0, 1);
+  a->pointwise_has_bias = draw(state, 0, 1);
+  a->ceiling = draw(state, 0, 1);
+  a->pointwise_ceiling = draw(state, 0, 1) * 0.5;
+  s->dtypes[0] = FLOW_FLOAT32;
+  s->output_count = 1;
+  add_input(s, state, FLOW_FLOAT32, 4, x);
+  add_input(s, state, FLOW_FLOAT32, 4, w);
+  add_input(s, state, FLOW_FLOAT32, 4, p);
+  if (a->has_bias) add_input(s, state, FLOW_FLOAT32, 1, &w[3]);
+  if (a->pointwise_has_bias) add_input(s, state, FLOW_FLOAT32, 1, &p[3]);
+  return 1;
+}
+
 static int draw_pooling(uint32_t *state, sample *s)
 {
   int is_maximum = draw(state, 0, 2) > 0, bytes = is_maximum && draw(state, 0, 1), kernel = draw(state, 1, 4), none[2] = { 1, 1 };
@@ -99,7 +125,8 @@ static int draw_pooling(uint32_t *state, sample *s)
 static int draw_sample(uint32_t *state, sample *s)
 {
   memset(s, 0, sizeof *s);
-  int kind = draw(state, 0, 5);
+  int kind = draw(state, 0, 6);
+  if (kind == 6) return draw_separable(state, s);
   return kind < 3 ? draw_convolution(state, s, 0) : kind < 5 ? draw_convolution(state, s, 1) : draw_pooling(state, s);
 }
 
@@ -197,6 +224,50 @@ static void pieces_do_not_change_a_bit(void **state)
   assert_true(cut > runs / 8);
 }
 
+/* Runs a kernel over the whole call; the results are the caller's to free. */
+static void run_whole(const flow_kernel *kernel, const sample *s, results *r)
+{
+  guarded shared, scratch;
+  make_results(s, r);
+  r->call.shared = guarded_alloc(&shared, kernel->shared_bytes ? kernel->shared_bytes(&r->call) : 0);
+  r->call.scratch = guarded_alloc(&scratch, kernel->scratch_bytes ? kernel->scratch_bytes(&r->call) : 0);
+  if (kernel->prepare) assert_int_equal(kernel->prepare(&r->call), FLOW_OK);
+  assert_int_equal(kernel->run(&r->call, 0, 0, 1), FLOW_OK);
+  guarded_check_and_free(&scratch);
+  guarded_check_and_free(&shared);
+}
+
+/* Numbers of few bits, whose sums are exact in any order. */
+static void separable_variants_agree(void **state)
+{
+  (void)state;
+  int count = case_count(100), runs = 0;
+  uint32_t random = 11;
+  for (int number = 0; number < count; number++) {
+    sample s;
+    memset(&s, 0, sizeof s);
+    int drawn = draw_separable(&random, &s);
+    for (int i = 0; i < s.input_count; i++) tensor_fill_exact(&s.inputs[i], &random);
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0] && drawn; i++) {
+      const flow_device *device = flow_cpu_device_for(test_isas[i]);
+      const flow_kernel *bands = device ? device->kernels[s.op] : NULL;
+      results fast, plain;
+      if (!bands) continue;
+      assert_string_equal(bands[0].variant, "bands");
+      assert_string_equal(bands[1].variant, "plain");
+      run_whole(&bands[0], &s, &fast);
+      run_whole(&bands[1], &s, &plain);
+      if (memcmp(fast.tensors[0].operand.data, plain.tensors[0].operand.data, plain.tensors[0].memory.bytes) != 0)
+        fail_msg("case %d: bands and plain of %s differ", number, test_isas[i]);
+      runs++;
+      free_results(&s, &fast);
+      free_results(&s, &plain);
+    }
+    for (int i = 0; i < s.input_count; i++) tensor_free(&s.inputs[i]);
+  }
+  assert_true(runs > count / 2);
+}
+
 /* How many pieces a call without images has may be asked, too: none divides by their number. */
 static void calls_without_images(void **state)
 {
@@ -223,6 +294,7 @@ static void calls_without_images(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_do_not_change_a_bit), cmocka_unit_test(calls_without_images) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_do_not_change_a_bit), cmocka_unit_test(separable_variants_agree),
+                                      cmocka_unit_test(calls_without_images) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

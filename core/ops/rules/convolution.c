@@ -137,6 +137,40 @@ flow_status flow_shape_convolution(int op, const flow_attributes *attributes, co
   return flow_rule_dims(op, "the bias", &inputs[2], 1, &inputs[1].dims[3]);
 }
 
+/* x {n, h, w, c}, w {kh, kw, 1, c}, p {1, 1, c, co}, then the biases that there are: b {c}, q {co}. Neither convolution fuses a pool. */
+flow_status flow_shape_separable_convolution(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                             flow_signature *outputs)
+{
+  const flow_signature *x = &inputs[0], *w = &inputs[1], *p = &inputs[2];
+  flow_signature between, index;
+  FLOW_TRY(convolved(op, attributes, x, w, &between, &index));
+  if (x->dtype != FLOW_FLOAT32 || w->dtype != FLOW_FLOAT32)
+    return flow_rule_fail(op, "the input is %s and the kernel %s, expected float32", flow_dtype_name(x->dtype), flow_dtype_name(w->dtype));
+  int64_t channels = x->dims[3], pointwise[4] = { 1, 1, channels, p->rank == 4 ? p->dims[3] : 0 };
+  if (attributes->convolution.groups != channels || w->dims[3] != channels)
+    return flow_rule_fail(op, "%d groups and %lld filters over %lld channels, expected as many of each", attributes->convolution.groups,
+                          (long long)w->dims[3], (long long)channels);
+  if (attributes->convolution.pool[0]) return flow_rule_fail(op, "pools are not fused with it");
+  FLOW_TRY(flow_rule_activation(op, attributes->convolution.pointwise_activation));
+  FLOW_TRY(flow_rule_same_dtype(op, "the second kernel", FLOW_FLOAT32, p));
+  FLOW_TRY(flow_rule_rank(op, "the second kernel", p, 4, "{1, 1, channels in, channels out}"));
+  FLOW_TRY(flow_rule_known(op, "the second kernel", p, 0));
+  FLOW_TRY(flow_rule_dims(op, "the second kernel", p, 4, pointwise));
+  int biases = (attributes->convolution.has_bias != 0) + (attributes->convolution.pointwise_has_bias != 0);
+  if (input_count != 3 + biases)
+    return flow_rule_fail(op, "%d inputs with has_bias = %d and pointwise_has_bias = %d; biases come after the kernels", input_count,
+                          attributes->convolution.has_bias, attributes->convolution.pointwise_has_bias);
+  for (int i = 3; i < input_count; i++) {
+    const flow_signature *like = i == 3 && attributes->convolution.has_bias ? w : p;
+    FLOW_TRY(flow_rule_same_dtype(op, "the bias", FLOW_FLOAT32, &inputs[i]));
+    FLOW_TRY(flow_rule_dims(op, "the bias", &inputs[i], 1, &like->dims[3]));
+  }
+  outputs[0] = between;
+  outputs[0].dims[3] = p->dims[3];
+  flow_extent extent;
+  return flow_rule_extent(op, 4, outputs[0].dims, &extent);
+}
+
 /* g, x, w, y, index -> dx, dw, db; db is what the gradient of a bias would be, if there is none. g and y have the shape of what convolved()
  * gives; input_size repeats the size of x for kernels that get no x, and is compared here. */
 flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,

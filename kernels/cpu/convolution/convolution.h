@@ -191,6 +191,14 @@ flow_products_function flow_outer_products;
 /* The same for a depthwise convolution: channel by channel, x too in whole vectors. */
 flow_products_function flow_depthwise_products;
 
+#define flow_multiply_pixels FLOW_ISA_NAME(multiply_pixels)
+
+/* `pixels` results of the channels [begin, outputs) from `inputs` channels: max(floor, bias + from[pixel][inputs] weights) ->
+ * to[pixel][channel]. begin: a multiple of BLOCK. weights: as flow_pack_weights() has those of a kernel of one tap; bias_step: 1, or 0
+ * where the first BLOCK numbers of bias are those of all blocks. from_step, to_step: floats from pixel to pixel. */
+void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
+                          int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step);
+
 /* The pointwise variants (convolution_pointwise.c). */
 FLOW_PIECES(pointwise);
 FLOW_VARIANT(pointwise_gradient);

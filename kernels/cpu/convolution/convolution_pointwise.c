@@ -66,10 +66,8 @@ static int64_t band_of(int64_t pixels, int64_t pixel_floats)
   return even_band(pixels, wanted < LEAST_PIXELS ? LEAST_PIXELS : wanted);
 }
 
-/* `pixels` results of the channels [begin, outputs) from `inputs` channels: from[pixel][inputs] weights -> to[pixel][channel]. begin: a
- * multiple of BLOCK. */
-static void multiply(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                     int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step)
+void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
+                          int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step)
 {
   const int64_t offset = 0;
   flow_ahead ahead = { NULL, NULL };
@@ -129,8 +127,8 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
   for (; first < last && y; first += band) {
     int64_t pixels = last - first < band ? last - first : band;
     const float *from = gathers(s) ? gather(s, x, first, pixels, call->scratch) : x + first * s->channels_in;
-    multiply(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, floor, begin, end, y + first * s->channels_out,
-             s->channels_out);
+    flow_multiply_pixels(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, floor, begin, end, y + first * s->channels_out,
+                         s->channels_out);
   }
 }
 
@@ -273,8 +271,8 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    multiply(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx,
-             s->channels_in);
+    flow_multiply_pixels(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx,
+                         s->channels_in);
 }
 
 /* Band by band. With a stride dx is cleared first, and what a band makes of it is copied to its pixels. */

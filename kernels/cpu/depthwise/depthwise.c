@@ -10,8 +10,7 @@
 
 enum { BAND_BYTES = 256 * 1024, BAND_ROWS = 4 };   /* source rows of a band; it has a multiple of BAND_ROWS */
 
-/* Blocks of channels, and taps of the kernel that each channel has. */
-static int64_t blocks_of(const flow_geometry *s) { return (s->channels_in + VL - 1) / VL; }
+/* Taps of the kernel that each channel has. */
 static int64_t taps_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1]; }
 
 /* What both ops need of a call. */
@@ -40,10 +39,34 @@ static flow_depthwise_plane forward_plane(const flow_geometry *s, int64_t channe
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------ */
 
-/* shared: per block the taps, then the biases of all blocks, then a row of zeros. */
-static float *forward_biases(const flow_call *call, const flow_geometry *s)
+size_t flow_depthwise_floats(const flow_geometry *s)
 {
-  return (float *)call->shared + blocks_of(s) * taps_of(s) * VL;
+  return (size_t)(flow_depthwise_blocks(s) * (taps_of(s) + 1) * VL + s->in[1] * s->channels_in);
+}
+
+/* Channels that there are not are 0. */
+void flow_depthwise_pack(const flow_geometry *s, const float *w, const float *b, float *packed)
+{
+  float *biases = packed + flow_depthwise_blocks(s) * taps_of(s) * VL;
+  memset(packed, 0, flow_depthwise_floats(s) * sizeof(float));
+  for (int64_t c = 0; c < s->channels_in; c++) {
+    float *to = packed + c / VL * taps_of(s) * VL + c % VL;
+    for (int64_t tap = 0; tap < taps_of(s); tap++) to[tap * VL] = w[tap * s->channels_in + c] * (float)s->input_scale;
+    if (b) biases[c] = b[c];
+  }
+}
+
+/* The engine counts rows from the top of the result. */
+void flow_depthwise_band(const flow_geometry *s, const float *packed, const float *x, int64_t first, int64_t last, int64_t begin,
+                         int64_t end, float *y)
+{
+  const float *biases = packed + flow_depthwise_blocks(s) * taps_of(s) * VL, *zeros = biases + flow_depthwise_blocks(s) * VL;
+  float *top = y - first * s->out[1] * s->channels_in, floor = s->relu ? 0.0f : -__builtin_inff();
+  for (int64_t block = begin; block < end; block++) {
+    flow_depthwise_plane p = forward_plane(s, block * VL, zeros);
+    flow_depthwise_convolve(&p, first, last, x + block * VL, packed + block * taps_of(s) * VL, biases + block * VL, floor,
+                            top + block * VL);
+  }
 }
 
 /* Any kernel, stride, dilation and padding. */
@@ -53,41 +76,28 @@ int FLOW_ISA_NAME(depthwise_supports)(const flow_call *call)
   return supports(call, &s);
 }
 
-/* The row of zeros stands for rows beside the image, in the 3 x 3 engine alone. */
 size_t FLOW_ISA_NAME(depthwise_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  return (size_t)(blocks_of(&s) * (taps_of(&s) + 1) * VL + s.in[1] * s.channels_in) * sizeof(float);
+  return flow_depthwise_floats(&s) * sizeof(float);
 }
 
 /* Nothing is copied, and sums are in registers. */
 size_t FLOW_ISA_NAME(depthwise_scratch_bytes)(const flow_call *call) { return (void)call, 0; }
 
-/* The taps, times the input's scale, and the biases; channels that there are not are 0. */
 flow_status FLOW_ISA_NAME(depthwise_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  const float *w = call->inputs[1].data, *b = s.has_bias ? call->inputs[2].data : NULL;
-  float *packed = call->shared, *biases = forward_biases(call, &s);
-  memset(call->shared, 0, FLOW_ISA_NAME(depthwise_shared_bytes)(call));
-  for (int64_t c = 0; c < s.channels_in; c++) {
-    float *to = packed + c / VL * taps_of(&s) * VL + c % VL;
-    for (int64_t tap = 0; tap < taps_of(&s); tap++) to[tap * VL] = w[tap * s.channels_in + c] * (float)s.input_scale;
-    if (b) biases[c] = b[c];
-  }
+  flow_depthwise_pack(&s, call->inputs[1].data, s.has_bias ? call->inputs[2].data : NULL, call->shared);
   return FLOW_OK;
 }
 
 /* Rows first .. last - 1 of one image of y and the blocks [begin, end) of channels. */
 static void convolve(const flow_call *call, const flow_geometry *s, int64_t image, int64_t first, int64_t last, int64_t begin, int64_t end)
 {
-  const float *weights = call->shared, *biases = forward_biases(call, s), *zeros = biases + blocks_of(s) * VL;
   const float *x = (const float *)call->inputs[0].data + image * s->in[0] * s->in[1] * s->channels_in;
-  float *y = (float *)call->outputs[0].data + image * s->out[0] * s->out[1] * s->channels_out, floor = s->relu ? 0.0f : -__builtin_inff();
-  for (int64_t block = begin; block < end; block++) {
-    flow_depthwise_plane p = forward_plane(s, block * VL, zeros);
-    flow_depthwise_convolve(&p, first, last, x + block * VL, weights + block * taps_of(s) * VL, biases + block * VL, floor, y + block * VL);
-  }
+  float *y = (float *)call->outputs[0].data + (image * s->out[0] + first) * s->out[1] * s->channels_out;
+  flow_depthwise_band(s, call->shared, x, first, last, begin, end, y);
 }
 
 /* All blocks of channels for a band of rows, then the next band: the band's lines are fetched for the first block and found by the
@@ -99,7 +109,7 @@ flow_status FLOW_ISA_NAME(depthwise_run)(const flow_call *call, int phase, int64
   int64_t band = band_of(s.stride[0] * s.in[1] * s.channels_in);
   for (int64_t image = 0; image < s.images && call->outputs[0].data; image++)
     for (int64_t first = 0; first < s.out[0]; first += band)
-      convolve(call, &s, image, first, first + band < s.out[0] ? first + band : s.out[0], 0, blocks_of(&s));
+      convolve(call, &s, image, first, first + band < s.out[0] ? first + band : s.out[0], 0, flow_depthwise_blocks(&s));
   return FLOW_OK;
 }
 
@@ -108,7 +118,7 @@ static flow_piece_grid pieces_of(const flow_geometry *s)
 {
   int64_t band = band_of(s->stride[0] * s->in[1] * s->channels_in), bands = (s->out[0] + band - 1) / band;
   double multiply_adds = flow_multiply_adds(s) / (double)(s->images ? s->images : 1);
-  return flow_cut_pieces(3 * multiply_adds, s->out[0], bands, blocks_of(s), 1);
+  return flow_cut_pieces(3 * multiply_adds, s->out[0], bands, flow_depthwise_blocks(s), 1);
 }
 
 int64_t FLOW_ISA_NAME(depthwise_pieces)(const flow_call *call)
@@ -123,7 +133,7 @@ flow_status FLOW_ISA_NAME(depthwise_run_piece)(const flow_call *call, int64_t pi
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   flow_piece_grid pieces = pieces_of(&s);
-  flow_piece of = flow_piece_of(&pieces, piece, s.out[0], blocks_of(&s));
+  flow_piece of = flow_piece_of(&pieces, piece, s.out[0], flow_depthwise_blocks(&s));
   if (call->outputs[0].data) convolve(call, &s, of.image, of.first, of.last, of.begin, of.end);
   return FLOW_OK;
 }
@@ -166,14 +176,14 @@ int FLOW_ISA_NAME(depthwise_gradient_supports)(const flow_call *call)
 size_t FLOW_ISA_NAME(depthwise_gradient_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return (size_t)(zeros_of(&s) + blocks_of(&s) * taps_of(&s) * VL) * sizeof(float);
+  return (size_t)(zeros_of(&s) + flow_depthwise_blocks(&s) * taps_of(&s) * VL) * sizeof(float);
 }
 
 /* scratch: the sums of all blocks, then with relu the gradient of one image before it. */
 size_t FLOW_ISA_NAME(depthwise_gradient_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  int64_t floats = blocks_of(&s) * taps_of(&s) * VL + (s.relu ? s.out[0] * s.out[1] * s.channels_out : 0);
+  int64_t floats = flow_depthwise_blocks(&s) * taps_of(&s) * VL + (s.relu ? s.out[0] * s.out[1] * s.channels_out : 0);
   return (size_t)floats * sizeof(float);
 }
 
@@ -186,7 +196,7 @@ flow_status FLOW_ISA_NAME(depthwise_gradient_prepare)(const flow_call *call)
   memset(call->shared, 0, FLOW_ISA_NAME(depthwise_gradient_shared_bytes)(call));
   for (int64_t number = 0; number < s.stride[0] * s.stride[1]; number++) {
     stride_phase rows = phase_of(&s, 0, number / s.stride[1]), columns = phase_of(&s, 1, number % s.stride[1]);
-    for (int64_t block = 0; block < blocks_of(&s); block++) {
+    for (int64_t block = 0; block < flow_depthwise_blocks(&s); block++) {
       int64_t lanes = s.channels_in - block * VL < VL ? s.channels_in - block * VL : VL;
       for (int64_t tap = 0; tap < rows.axis.taps * columns.axis.taps; tap++, to += VL) {
         int64_t ky = rows.first - tap / columns.axis.taps * rows.step, kx = columns.first - tap % columns.axis.taps * columns.step;
@@ -275,7 +285,7 @@ flow_status FLOW_ISA_NAME(depthwise_gradient_run)(const flow_call *call, int pha
   const float *g = call->inputs[0].data, *x = call->inputs[1].data, *y = call->inputs[3].data;
   float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data, *sums = call->scratch;
   int64_t input = s.in[0] * s.in[1] * s.channels_in, output = s.out[0] * s.out[1] * s.channels_out;
-  int64_t sum_floats = blocks_of(&s) * taps_of(&s) * VL;
+  int64_t sum_floats = flow_depthwise_blocks(&s) * taps_of(&s) * VL;
   if (dw && !call->accumulate) memset(dw, 0, (size_t)(taps_of(&s) * s.channels_in) * sizeof(float));
   if (db && !call->accumulate) memset(db, 0, (size_t)s.channels_out * sizeof(float));
   for (int64_t image = 0; image < s.images; image++, g += output, x += input, y = s.relu ? y + output : NULL) {
@@ -293,7 +303,7 @@ flow_status FLOW_ISA_NAME(depthwise_gradient_run)(const flow_call *call, int pha
  * is how often x and y go through the caches. */
 static double cost_of_pass(const flow_geometry *s, double passes)
 {
-  double multiply_adds = (double)(s->images * s->out[0] * s->out[1] * taps_of(s)) * (double)(blocks_of(s) * VL);
+  double multiply_adds = (double)(s->images * s->out[0] * s->out[1] * taps_of(s)) * (double)(flow_depthwise_blocks(s) * VL);
   double moved = (double)(s->images * (s->in[0] * s->in[1] + s->out[0] * s->out[1]) * s->channels_in) * sizeof(float);
   if (VL * sizeof(float) < 64 && s->channels_in % 64 == 0) passes *= 3;
   return flow_cost_arithmetic(multiply_adds, 0.8) + flow_cost_cached(passes * moved);

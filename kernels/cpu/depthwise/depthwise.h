@@ -19,8 +19,26 @@ typedef struct flow_depthwise_plane {
   const float *zeros;                   /* as many as a row of the source has */
 } flow_depthwise_plane;
 
+#define flow_depthwise_floats FLOW_ISA_NAME(depthwise_floats)
+#define flow_depthwise_pack FLOW_ISA_NAME(depthwise_pack)
+#define flow_depthwise_band FLOW_ISA_NAME(depthwise_band)
 #define flow_depthwise_convolve  FLOW_ISA_NAME(depthwise_convolve)
 #define flow_depthwise_gradient  FLOW_ISA_NAME(depthwise_gradient)
+
+/* Blocks of channels. */
+static inline int64_t flow_depthwise_blocks(const flow_geometry *s)
+{
+  return (s->channels_in + VL - 1) / VL;
+}
+
+/* What the forward pass reads of the kernel, in flow_depthwise_floats() floats: per block the taps, times the input's scale, then the
+ * biases of all blocks, then a row of zeros, which stands for rows beside the image. b may be NULL. */
+size_t flow_depthwise_floats(const flow_geometry *s);
+void flow_depthwise_pack(const flow_geometry *s, const float *w, const float *b, float *packed);
+
+/* Rows first .. last - 1 of the result and its blocks [begin, end) of channels. x: the image; y: where row `first` goes. */
+void flow_depthwise_band(const flow_geometry *s, const float *packed, const float *x, int64_t first, int64_t last, int64_t begin,
+                         int64_t end, float *y);
 
 /* result = max(floor, bias + sum over taps of source * weights) for the result rows first .. last - 1.
  * weights: [tap][VL] row by row, bias: [VL]. floor: 0 for relu, -infinity for none; NaN stays. */

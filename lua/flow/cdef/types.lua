@@ -54,6 +54,8 @@ typedef union flow_attributes {
  int32_t transposed;
  double input_low, input_high;
  double low, high;
+ int32_t pointwise_activation, pointwise_has_bias;
+ double ceiling, pointwise_ceiling;
  } convolution;
  struct { double low, high; } quantization;
  struct { int32_t dtype, back; } transpose_filters;
