@@ -79,7 +79,7 @@ typedef union flow_attributes {
     int32_t transposed;                           /* made by plans: flow_transposed, what is stored as {out, height, width, in} */
     double  input_low, input_high;                /* of quantized_convolution: the range of x; of y, which is float32 where both are 0 */
     double  low, high;
-    /* of separable_convolution: of its second convolution; and where the results of both end (0: nowhere) */
+    /* made by plans of the CPU: what a result without a pool is at most (0: no limit); pointwise_...: of separable_convolution */
     int32_t pointwise_activation, pointwise_has_bias;
     double ceiling, pointwise_ceiling;
   } convolution;

@@ -22,6 +22,7 @@ typedef struct flow_geometry {
   int pooled, relu, has_bias;           /* what the call fuses: max pooling, relu before it, a bias as third input */
   int     bytes;                        /* x is uint8: it is converted where it is copied */
   double input_scale;                   /* x is multiplied by it, which kernels do to the weights; 1: none */
+  double ceiling;                       /* of y; infinite: none. Not with a pool */
   int     depthwise;                    /* see flow_direct_geometry */
 } flow_geometry;
 
@@ -37,14 +38,19 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
 {
   int transposed = (call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL) != 0;
   flow_geometry s = {
-    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[transposed ? 0 : 3],
+    .images = x->shape[0],
+    .channels_in = x->shape[3],
+    .channels_out = w->shape[transposed ? 0 : 3],
     .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
     .bytes = x->dtype == FLOW_UINT8,
     .pooled = call->attributes->convolution.pool[0] > 0,
     .relu = call->attributes->convolution.activation == FLOW_RELU,
-    .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
+    .has_bias = call->attributes->convolution.has_bias,
+    .input_scale = 1,
+    .ceiling = __builtin_inf(),
   };
   if (call->attributes->convolution.input_scale != 0) s.input_scale = call->attributes->convolution.input_scale;
+  if (call->attributes->convolution.ceiling != 0) s.ceiling = call->attributes->convolution.ceiling;
   s.group_in = w->shape[transposed ? 3 : 2];
   s.group_out = s.channels_out / s.groups;
   for (int axis = 0; axis < 2; axis++) {

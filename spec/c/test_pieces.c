@@ -58,6 +58,7 @@ static int draw_convolution(uint32_t *state, sample *s, int quantized)
   a->groups = groups;
   a->activation = draw(state, 0, 1) ? FLOW_RELU : FLOW_LINEAR;
   a->has_bias = 1;
+  a->ceiling = !quantized && !pooled && draw(state, 0, 2) == 0 ? 0.25 : 0;
   s->exact = draw(state, 0, 2) == 0;
   if (quantized) {
     s->op = FLOW_OP_quantized_convolution;

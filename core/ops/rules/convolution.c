@@ -62,7 +62,10 @@ static flow_status check_convolution_attributes(int op, const flow_attributes *a
   }
   if (attributes->convolution.groups < 1) return flow_rule_fail(op, "%d groups, expected 1 or more", attributes->convolution.groups);
   FLOW_TRY(flow_rule_activation(op, attributes->convolution.activation));
+  double ceiling = attributes->convolution.ceiling;
+  if (ceiling != 0 && !(ceiling > 0)) return flow_rule_fail(op, "a ceiling of %g, expected a number above 0, or 0 for none", ceiling);
   if (attributes->convolution.pool[0] == 0) return FLOW_OK;
+  if (ceiling != 0) return flow_rule_fail(op, "a ceiling of %g and a pool, of which only one can be fused", ceiling);
   return check_maximum_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
 }
 

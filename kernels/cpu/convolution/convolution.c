@@ -176,8 +176,8 @@ static void convolve_inside(const layout *l, const flow_taps *taps, int64_t row,
   int64_t rows = flow_rows_inside(row * s->stride[0] - s->before[0], s->dilation[0], s->in[0], s->kernel[0], &first);
   inside.offsets += first * per_row;
   inside.count = rows * per_row;
-  flow_convolve_row(&inside, x, weights + first * per_row * taps->run * flow_padded_channels(channels), bias,
-                    s->relu ? 0.0f : -__builtin_inff(), channels, y, s->channels_out, s->out[1]);
+  flow_convolve_row(&inside, x, weights + first * per_row * taps->run * flow_padded_channels(channels), bias, flow_limits_of(s), channels,
+                    y, s->channels_out, s->out[1]);
 }
 
 /* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
@@ -196,10 +196,10 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
   flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : l->dots ? flow_dots_row : flow_convolve_row;
   int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
   if (!s->pooled) {
-    float floor = s->relu ? 0.0f : -__builtin_inff();
+    const flow_limits limits = flow_limits_of(s);
     for (int64_t row = first; row < last; row++, x += row_step)
       if (!s->depthwise && !l->dots) convolve_inside(l, &taps, row, x, weights, bias, channels, y + row * y_row);
-      else convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+      else convolve_row(&taps, x, weights, bias, limits, channels, y + row * y_row, s->channels_out, s->out[1]);
     return;
   }
   /* Windows of 2 x 2 side by side: the four outputs of a window are in registers together, and the ring is not needed. */
@@ -218,7 +218,7 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     int64_t top = row * s->pool_stride[0];
     if (done < top) done = top;
     for (; done < top + s->pool[0]; done++)
-      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, -__builtin_inff(), step,
+      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, flow_no_limits(), step,
                    ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
     for (int64_t ky = 0; ky < s->pool[0]; ky++) rows[ky] = ring + (top + ky) % s->pool[0] * l->ring_floats;
     pool_row(s, rows, step, channels, y ? y + row * y_row : NULL, index ? index + row * y_row : NULL);

@@ -150,10 +150,35 @@ typedef struct flow_pixels {
 #define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
 #define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 
-/* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that are y_step floats
- * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels].
- * floor: 0 for relu, -infinity for none; NaN stays. */
-typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+/* What results are held within: at least, then at most; a NaN stays. */
+typedef struct flow_limits {
+  float least, most;
+} flow_limits;
+typedef struct vf_limits {
+  vf least, most;
+} vf_limits;
+
+static inline flow_limits flow_limits_of(const flow_geometry *s)
+{
+  return (flow_limits){ s->relu ? 0.0f : -__builtin_inff(), (float)s->ceiling };
+}
+static inline flow_limits flow_no_limits(void)
+{
+  return (flow_limits){ -__builtin_inff(), __builtin_inff() };
+}
+
+ALWAYS_INLINE vf_limits vf_limits_of(flow_limits limits)
+{
+  return (vf_limits){ vf_set(limits.least), vf_set(limits.most) };
+}
+ALWAYS_INLINE vf vf_within(vf a, vf_limits limits)
+{
+  return vf_at_most(vf_at_least(a, limits.least), limits.most);
+}
+
+/* y[pixel][channel] = bias[channel] + sum over taps of x * weights, within limits, for `width` pixels that are y_step floats
+ * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels]. */
+typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits,
                                int64_t channels, float *y, int64_t y_step, int64_t width);
 flow_row_function flow_convolve_row;
 
@@ -193,11 +218,11 @@ flow_products_function flow_depthwise_products;
 
 #define flow_multiply_pixels FLOW_ISA_NAME(multiply_pixels)
 
-/* `pixels` results of the channels [begin, outputs) from `inputs` channels: max(floor, bias + from[pixel][inputs] weights) ->
+/* `pixels` results of the channels [begin, outputs) from `inputs` channels: bias + from[pixel][inputs] weights, within limits ->
  * to[pixel][channel]. begin: a multiple of BLOCK. weights: as flow_pack_weights() has those of a kernel of one tap; bias_step: 1, or 0
  * where the first BLOCK numbers of bias are those of all blocks. from_step, to_step: floats from pixel to pixel. */
 void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                          int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step);
+                          int64_t bias_step, flow_limits limits, int64_t begin, int64_t outputs, float *to, int64_t to_step);
 
 /* The pointwise variants (convolution_pointwise.c). */
 FLOW_PIECES(pointwise);

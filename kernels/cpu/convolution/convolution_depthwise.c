@@ -6,7 +6,7 @@ enum { PIXELS = 6, TAPS = 9 };   /* sums of a tile: a 3 x 3 kernel is one */
 
 /* pixels is a constant at every call, so that sums stays in registers. */
 ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                                   int64_t weight_step, vf bias, vf least, int64_t lanes, float *y, int64_t y_step)
+                                   int64_t weight_step, vf bias, vf_limits within, int64_t lanes, float *y, int64_t y_step)
 {
   const int64_t step = taps->pixel_step;
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
@@ -22,7 +22,7 @@ ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_t
     }
     FLOW_UNROLL(6)
     for (int p = 0; p < pixels; p++) {
-      vf sum = vf_at_least(sums[p], least);
+      vf sum = vf_within(sums[p], within);
       if (lanes >= VL) vf_store(y + p * y_step, sum);
       else for (int64_t lane = 0; lane < lanes; lane++) y[p * y_step + lane] = sum[lane];
     }
@@ -30,14 +30,15 @@ ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_t
 }
 
 /* One row of outputs, a vector of channels at a time: tiles of PIXELS pixels, then the pixels that are left one by one. */
-void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits,
                         int64_t channels, float *y, int64_t y_step, int64_t width)
 {
   int64_t padded = flow_padded_channels(channels), tiles = width / PIXELS, done = tiles * PIXELS;
   for (int64_t c = 0; c < channels; c += VL) {
-    vf start = vf_load(bias + c), least = vf_set(floor);
-    depthwise_tiles(PIXELS, tiles, taps, x + c, weights + c, padded, start, least, channels - c, y + c, y_step);
-    depthwise_tiles(1, width - done, taps, x + done * taps->pixel_step + c, weights + c, padded, start, least, channels - c,
+    vf start = vf_load(bias + c);
+    const vf_limits within = vf_limits_of(limits);
+    depthwise_tiles(PIXELS, tiles, taps, x + c, weights + c, padded, start, within, channels - c, y + c, y_step);
+    depthwise_tiles(1, width - done, taps, x + done * taps->pixel_step + c, weights + c, padded, start, within, channels - c,
                     y + done * y_step + c, y_step);
   }
 }

@@ -23,12 +23,12 @@ ALWAYS_INLINE void own_lines(const int vectors, const int pixels, float *y, int6
 
 /* `count` tiles one after the other. vectors and pixels are constants at every call, so that sums stays in registers. */
 ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t count, const flow_taps *taps, const float *x,
-                                  const float *weights, const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+                                  const float *weights, const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
 {
   const int64_t step = taps->pixel_step;
   const int whole = channels == vectors * VL;   /* else the tile is stored through spill */
   float spill[SUMS * VL];
-  const vf least = vf_set(floor);
+  const vf_limits within = vf_limits_of(limits);
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vf sums[SUMS];
     FLOW_UNROLL(24)
@@ -60,8 +60,7 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
     FLOW_UNROLL(12)
     for (int p = 0; p < pixels; p++) {
       FLOW_UNROLL(2)
-      for (int b = 0; b < vectors; b++)
-        vf_store(to + p * to_step + b * VL, vf_at_least(sums[p * vectors + b], least));
+      for (int b = 0; b < vectors; b++) vf_store(to + p * to_step + b * VL, vf_within(sums[p * vectors + b], within));
     }
     if (!whole)
       for (int p = 0; p < pixels; p++)
@@ -71,10 +70,10 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
 
 /* One case for each width of a tile: constants, for which compilers keep all sums in registers. */
 #define TILES(vectors, pixels) \
-  case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, floor, channels, y, y_step); break;
+  case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, limits, channels, y, y_step); break;
 
-static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                             const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
+                             flow_limits limits, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     TILES(1, 1) TILES(1, 2) TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6)
@@ -84,8 +83,8 @@ static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *tap
 
 /* The numbers of pixels and vectors as constants, so that each case has its sums in registers. Tiles are at most as large as the registers
  * allow (first comment). */
-static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                             const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
+                             flow_limits limits, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     TILES(2, 1) TILES(2, 2) TILES(2, 3) TILES(2, 4) TILES(2, 5) TILES(2, 6)
@@ -104,10 +103,10 @@ typedef float vh_unaligned __attribute__((vector_size(32), aligned(4), may_alias
 enum { HALF = VL / 2 };
 
 ALWAYS_INLINE void convolve_half_tiles(const int pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                                       const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+                                       const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
 {
   const int64_t step = taps->pixel_step;
-  const vh least = floor - (vh){ 0 };
+  const vh least = limits.least - (vh){ 0 }, most = limits.most - (vh){ 0 };
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vh sums[PIXELS_1];
     FLOW_UNROLL(12)
@@ -125,17 +124,18 @@ ALWAYS_INLINE void convolve_half_tiles(const int pixels, int64_t count, const fl
     } while (++tap != taps->count);
     FLOW_UNROLL(12)
     for (int p = 0; p < pixels; p++) {
-      vh sum = (vh)_mm256_max_ps((__m256)least, (__m256)sums[p]);      /* a NaN stays */
+      vh sum = (vh)_mm256_min_ps((__m256)most, _mm256_max_ps((__m256)least, (__m256)sums[p])); /* a NaN stays */
       if (channels == HALF) *(vh_unaligned *)(y + p * y_step) = sum;
       else _mm256_mask_storeu_ps(y + p * y_step, (__mmask8)((1u << channels) - 1), (__m256)sum);
     }
   }
 }
 
-#define HALF_TILES(pixels) case pixels: convolve_half_tiles(pixels, count, taps, x, weights, bias, floor, channels, y, y_step); break;
+#define HALF_TILES(pixels) \
+  case pixels: convolve_half_tiles(pixels, count, taps, x, weights, bias, limits, channels, y, y_step); break;
 
 static void convolve_tiles_half(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                                const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+                                const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     HALF_TILES(1) HALF_TILES(2) HALF_TILES(3) HALF_TILES(4) HALF_TILES(5) HALF_TILES(6)
@@ -145,7 +145,7 @@ static void convolve_tiles_half(int64_t pixels, int64_t count, const flow_taps *
 #endif
 
 typedef void tiles_function(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
-                            float floor, int64_t channels, float *y, int64_t y_step);
+                            flow_limits limits, int64_t channels, float *y, int64_t y_step);
 
 /* For a block of this many channels. */
 static tiles_function *tiles_for(int64_t channels)
@@ -157,8 +157,8 @@ static tiles_function *tiles_for(int64_t channels)
 }
 
 /* The row is cut into the fewest tiles, whose widths differ by one at most: no narrow tile at the end. */
-void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
-                       int64_t channels, float *y, int64_t y_step, int64_t width)
+void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits, int64_t channels,
+                       float *y, int64_t y_step, int64_t width)
 {
   if (width == 0) return;
   tiles_function *convolve_tiles_of = tiles_for(channels);
@@ -166,8 +166,8 @@ void flow_convolve_row(const flow_taps *taps, const float *x, const float *weigh
   int64_t tiles = (width + widest - 1) / widest, narrow = width / tiles, wide_tiles = width % tiles;
   int64_t split = wide_tiles * (narrow + 1);
   const float *rest = x + split * taps->pixel_step;
-  convolve_tiles_of(narrow + 1, wide_tiles, taps, x, weights, bias, floor, channels, y, y_step);
-  convolve_tiles_of(narrow, tiles - wide_tiles, taps, rest, weights, bias, floor, channels, y + split * y_step, y_step);
+  convolve_tiles_of(narrow + 1, wide_tiles, taps, x, weights, bias, limits, channels, y, y_step);
+  convolve_tiles_of(narrow, tiles - wide_tiles, taps, rest, weights, bias, limits, channels, y + split * y_step, y_step);
 }
 
 /* Only the last block of a group is filled up, to whole vectors: the same as if the whole group were. */

@@ -23,7 +23,7 @@ ALWAYS_INLINE void add_dots(const int outputs, const int pixels, const float *x,
 
 /* outputs and pixels are constants at every call, so that sums stay in registers. */
 ALWAYS_INLINE void dots_tile(const int outputs, const int pixels, const flow_taps *taps, const float *x, const float *weights, vf bias,
-                             vf floor, float *y)
+                             vf_limits within, float *y)
 {
   const int64_t run = taps->run, whole = run / VL * VL, padded = flow_padded_channels(run), of_output = taps->count * padded;
   vf sums[VL];
@@ -42,37 +42,38 @@ ALWAYS_INLINE void dots_tile(const int outputs, const int pixels, const flow_tap
     FLOW_UNROLL(8)
     for (int i = 0; i < width; i++) sums[i] += sums[i + width];
   }
-  vf_store_part(y, vf_at_least(sums[0] + bias, floor), outputs * pixels);
+  vf_store_part(y, vf_within(sums[0] + bias, within), outputs * pixels);
 }
 
 /* All pixels of a row. The last tile may do some a second time, with the same bits. */
-ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
-                            float *y, int64_t width)
+ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const float *x, const float *weights, const float *bias,
+                            flow_limits limits, float *y, int64_t width)
 {
   enum { WIDEST = VL };
   /* A tile's outputs are neighbours in y, pixel after pixel: its biases are those of one pixel, repeated. */
   const int pixels = WIDEST / outputs;
   float repeated[VL] = { 0 };
   for (int i = 0; i < outputs * pixels; i++) repeated[i] = bias[i % outputs];
-  const vf added = vf_load(repeated), least = vf_set(floor);
+  const vf added = vf_load(repeated);
+  const vf_limits within = vf_limits_of(limits);
   int64_t p = 0;
   for (; width >= pixels && p < width; p += pixels) {
     if (p > width - pixels) p = width - pixels;
-    dots_tile(outputs, pixels, taps, x + p * taps->pixel_step, weights, added, least, y + p * outputs);
+    dots_tile(outputs, pixels, taps, x + p * taps->pixel_step, weights, added, within, y + p * outputs);
   }
-  for (; p < width; p++) dots_tile(outputs, 1, taps, x + p * taps->pixel_step, weights, added, least, y + p * outputs);
+  for (; p < width; p++) dots_tile(outputs, 1, taps, x + p * taps->pixel_step, weights, added, within, y + p * outputs);
 }
 
 /* The number of outputs as a constant, so that each case has its sums in registers. y_step is `channels` here (convolution.h). */
-void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor, int64_t channels, float *y,
-                   int64_t y_step, int64_t width)
+void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits, int64_t channels,
+                   float *y, int64_t y_step, int64_t width)
 {
   (void)y_step;
   switch (channels) {
-  case 1: dots_row(1, taps, x, weights, bias, floor, y, width); break;
-  case 2: dots_row(2, taps, x, weights, bias, floor, y, width); break;
-  case 3: dots_row(3, taps, x, weights, bias, floor, y, width); break;
-  case 4: dots_row(4, taps, x, weights, bias, floor, y, width); break;
+  case 1: dots_row(1, taps, x, weights, bias, limits, y, width); break;
+  case 2: dots_row(2, taps, x, weights, bias, limits, y, width); break;
+  case 3: dots_row(3, taps, x, weights, bias, limits, y, width); break;
+  case 4: dots_row(4, taps, x, weights, bias, limits, y, width); break;
   }
 }
 

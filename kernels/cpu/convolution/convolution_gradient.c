@@ -258,9 +258,9 @@ static const float *phase_gradient(const layout *l, const stride_phase *rows, co
         own.offsets += top * per_row;
         own.count = inside * per_row;
         if (s->depthwise)
-          flow_depthwise_row(&taps, from, weights, bias, -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+          flow_depthwise_row(&taps, from, weights, bias, flow_no_limits(), channels, to + row * row_step, pixel_step, width);
         else
-          flow_convolve_row(&own, from, weights + top * of_row, bias, -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+          flow_convolve_row(&own, from, weights + top * of_row, bias, flow_no_limits(), channels, to + row * row_step, pixel_step, width);
       }
       weights += rows->taps.count * columns->taps.count * inputs * flow_padded_channels(channels);
     }

@@ -41,6 +41,7 @@ static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first,
           if (value > best || value != value) { best = value; argmax = k; }
         }
         if (s->relu && best <= 0) { best = 0; argmax = NO_ARGMAX; }
+        if (!s->pooled && best > (REAL)s->ceiling) best = (REAL)s->ceiling;
         int64_t at = (row * s->result[1] + column) * s->channels_out + channel;
         if (y) y[at] = best;
         if (s->pooled && index) index[at] = (uint8_t)argmax;

@@ -67,7 +67,7 @@ static int64_t band_of(int64_t pixels, int64_t pixel_floats)
 }
 
 void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                          int64_t bias_step, float floor, int64_t begin, int64_t outputs, float *to, int64_t to_step)
+                          int64_t bias_step, flow_limits limits, int64_t begin, int64_t outputs, float *to, int64_t to_step)
 {
   const int64_t offset = 0;
   flow_ahead ahead = { NULL, NULL };
@@ -78,7 +78,7 @@ void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, 
     for (int64_t block = begin; block < outputs; block += BLOCK) {
       /* The next block of weights is fetched while this one is read by all tiles of the band. */
       ahead = flow_weights_ahead(weights, (block + BLOCK) * inputs, BLOCK * inputs, inputs * flow_padded_channels(outputs));
-      flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, floor,
+      flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, limits,
                         outputs - block < BLOCK ? outputs - block : BLOCK, to + first * to_step + block, to_step, width);
     }
   }
@@ -122,12 +122,13 @@ flow_status FLOW_ISA_NAME(pointwise_prepare)(const flow_call *call)
 static void convolve(const flow_call *call, const flow_geometry *s, int64_t first, int64_t last, int64_t begin, int64_t end)
 {
   const float *weights = call->shared, *biases = weights + flow_packed_floats(s, 0), *x = call->inputs[0].data;
-  float *y = call->outputs[0].data, floor = s->relu ? 0.0f : -__builtin_inff();
+  float *y = call->outputs[0].data;
+  const flow_limits limits = flow_limits_of(s);
   int64_t band = gathers(s) ? GATHERED_PIXELS : last - first;
   for (; first < last && y; first += band) {
     int64_t pixels = last - first < band ? last - first : band;
     const float *from = gathers(s) ? gather(s, x, first, pixels, call->scratch) : x + first * s->channels_in;
-    flow_multiply_pixels(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, floor, begin, end, y + first * s->channels_out,
+    flow_multiply_pixels(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, limits, begin, end, y + first * s->channels_out,
                          s->channels_out);
   }
 }
@@ -271,7 +272,7 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    flow_multiply_pixels(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, -__builtin_inff(), 0, s->channels_in, dx,
+    flow_multiply_pixels(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, flow_no_limits(), 0, s->channels_in, dx,
                          s->channels_in);
 }
 

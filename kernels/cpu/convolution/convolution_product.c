@@ -17,9 +17,9 @@ int FLOW_ISA_NAME(convolution_product_supports)(const flow_call *call)
 {
   const flow_geometry g = geometry_of(call), *s = &g;
   return !call->kept && call->inputs[0].dtype == FLOW_FLOAT32 && !s->bytes && s->input_scale == 1 && s->groups == 1 && !s->pooled &&
-         s->kernel[0] == 1 && s->kernel[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 && !s->before[0] && !s->before[1] &&
-         !s->after[0] && !s->after[1] && s->channels_in >= FEW_CHANNELS && s->channels_out >= FEW_CHANNELS &&
-         !(call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL);
+         s->ceiling == __builtin_inf() && s->kernel[0] == 1 && s->kernel[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 &&
+         !s->before[0] && !s->before[1] && !s->after[0] && !s->after[1] && s->channels_in >= FEW_CHANNELS &&
+         s->channels_out >= FEW_CHANNELS && !(call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL);
 }
 
 static int64_t pixels_of(const flow_geometry *s)

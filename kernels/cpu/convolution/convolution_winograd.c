@@ -60,8 +60,14 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
     .origin = { -s->before[0], -s->before[1] },
   };
   flow_tile_result result = {
-    .y = call->outputs[0].data, .index = s->pooled ? call->outputs[1].data : NULL, .bias = call->shared, .pooled = s->pooled,
-    .relu = s->relu, .size = { s->result[0], s->result[1] }, .channels = s->channels_out,
+    .y = call->outputs[0].data,
+    .index = s->pooled ? call->outputs[1].data : NULL,
+    .bias = call->shared,
+    .pooled = s->pooled,
+    .relu = s->relu,
+    .limits = flow_limits_of(s),
+    .size = { s->result[0], s->result[1] },
+    .channels = s->channels_out,
   };
   flow_tile_range range = range_of(s, flow_winograd_f(call));
   if (!result.y && !result.index) return;

@@ -233,9 +233,9 @@ void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, con
 
 /* ---- tiles of outputs ---------------------------------------------------------------------------------------------- */
 
-/* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. plane: floats from plane to plane of m. floor: 0 for
- * relu, else minus infinity. */
-ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf floor, int relu,
+/* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. plane: floats from plane to plane of m. limits: of
+ * what is not pooled. */
+ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf_limits within, int relu,
                                vf values[4][4], vi argmax[4][4])
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
@@ -248,7 +248,7 @@ ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, in
     FLOW_UNROLL(4)
     for (int j = 0; j < f; j += 1 + pooled) {
       if (!pooled) {
-        values[i][j] = vf_at_least(row[0][j] + bias, floor);
+        values[i][j] = vf_within(row[0][j] + bias, within);
       } else {
         vf best = row[0][j] + bias;
         vi where = { 0 };
@@ -270,12 +270,12 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
                               const float *bias, int64_t channels, int64_t rows, int64_t columns, float *y, uint8_t *index)
 {
   const int side = pooled ? f / 2 : f;
-  const vf floor = vf_set(result->relu ? 0.0f : -__builtin_inff());
+  const vf_limits within = vf_limits_of(result->limits);
   int64_t pixel_step = result->channels, row_step = result->size[1] * result->channels;
   for (int64_t c = 0; c < channels; c += VL) {
     vf values[4][4];
     vi argmax[4][4];
-    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), floor, result->relu, values, argmax);
+    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), within, result->relu, values, argmax);
     int64_t lanes = channels - c;
     if (rows == side && columns == side && lanes >= VL) {
       FLOW_UNROLL(4)

@@ -21,7 +21,7 @@ typedef struct window {
 } window;
 
 /* pixels is a constant at every call, so that sums stays in registers. */
-ALWAYS_INLINE void tile(const int pixels, const int part, const window *t, const float *x, const float *weights, vf bias, vf least,
+ALWAYS_INLINE void tile(const int pixels, const int part, const window *t, const float *x, const float *weights, vf bias, vf_limits within,
                         float *y)
 {
   const int64_t step = t->pixel_step;
@@ -38,15 +38,16 @@ ALWAYS_INLINE void tile(const int pixels, const int part, const window *t, const
   }
   FLOW_UNROLL(12)
   for (int p = 0; p < pixels; p++) {
-    if (part) vf_store_part(y + p * t->result_step, vf_at_least(sums[p], least), t->lanes);
-    else vf_store(y + p * t->result_step, vf_at_least(sums[p], least));
+    if (part) vf_store_part(y + p * t->result_step, vf_within(sums[p], within), t->lanes);
+    else vf_store(y + p * t->result_step, vf_within(sums[p], within));
   }
 }
 
-#define TILE(pixels) case pixels: tile(pixels, part, t, x, weights, bias, least, y); break;
+#define TILE(pixels) \
+  case pixels: tile(pixels, part, t, x, weights, bias, within, y); break;
 
-ALWAYS_INLINE void any_tile(int64_t pixels, const int part, const window *t, const float *x, const float *weights, vf bias, vf least,
-                            float *y)
+ALWAYS_INLINE void any_tile(int64_t pixels, const int part, const window *t, const float *x, const float *weights, vf bias,
+                            vf_limits within, float *y)
 {
   switch (pixels) {
     TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
@@ -54,13 +55,13 @@ ALWAYS_INLINE void any_tile(int64_t pixels, const int part, const window *t, con
 }
 
 /* `count` results one after the other, in the fewest tiles. */
-static void line_of_tiles(const window *t, int64_t count, const float *x, const float *weights, vf bias, vf least, float *y)
+static void line_of_tiles(const window *t, int64_t count, const float *x, const float *weights, vf bias, vf_limits within, float *y)
 {
   int64_t tiles = (count + PIXELS - 1) / PIXELS;
   for (int64_t i = 0; i < tiles; i++) {
     int64_t pixels = count / tiles + (i < count % tiles);
-    if (t->lanes == VL) any_tile(pixels, 0, t, x, weights, bias, least, y);
-    else any_tile(pixels, 1, t, x, weights, bias, least, y);
+    if (t->lanes == VL) any_tile(pixels, 0, t, x, weights, bias, within, y);
+    else any_tile(pixels, 1, t, x, weights, bias, within, y);
     x += pixels * t->pixel_step;
     y += pixels * t->result_step;
   }
@@ -69,7 +70,7 @@ static void line_of_tiles(const window *t, int64_t count, const float *x, const 
 /* `count` rows of results from `row` on, which all see the kernel rows first .. last - 1. x and y are the planes. Tiles of
  * the left and right edge run down the rows, where neighbours see the same taps. */
 static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t count, int64_t first, int64_t last, const float *x,
-                     const float *weights, vf bias, vf least, float *y)
+                     const float *weights, vf bias, vf_limits within, float *y)
 {
   const flow_depthwise_axis *rows = &p->axis[0], *columns = &p->axis[1];
   /* As in depthwise_products.c: the middle of a row sees all columns of the kernel, the edges some. */
@@ -85,7 +86,7 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t count, 
   y += row * p->result_step[0];
   for (int64_t r = 0; r < count; r++)
     line_of_tiles(&across, right - left, x + r * x_row + (left * columns->stride + columns->origin) * p->source_step[1], weights, bias,
-                  least, y + r * p->result_step[0] + left * p->result_step[1]);
+                  within, y + r * p->result_step[0] + left * p->result_step[1]);
   window down = across;
   down.pixel_step = x_row;
   down.result_step = p->result_step[0];
@@ -94,7 +95,7 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t count, 
     flow_depthwise_taps(columns, column, &begin, &end);
     down.columns = end - begin;
     int64_t at = begin < end ? column * columns->stride + columns->origin + begin * columns->step : 0;
-    line_of_tiles(&down, count, x + at * p->source_step[1], weights + begin * VL, bias, least, y + column * p->result_step[1]);
+    line_of_tiles(&down, count, x + at * p->source_step[1], weights + begin * VL, bias, within, y + column * p->result_step[1]);
   }
 }
 
@@ -120,19 +121,19 @@ ALWAYS_INLINE void add_column(const int rows, const int part, const float *const
 }
 
 /* Stores finished sums and makes them fresh ones. */
-ALWAYS_INLINE void finish_column(const int rows, const int part, vf *done, vf bias, vf least, int lanes, float *y, int64_t row_step)
+ALWAYS_INLINE void finish_column(const int rows, const int part, vf *done, vf bias, vf_limits within, int lanes, float *y, int64_t row_step)
 {
   FLOW_UNROLL(4)
   for (int r = 0; r < rows; r++) {
-    if (part) vf_store_part(y + r * row_step, vf_at_least(done[r], least), lanes);
-    else vf_store(y + r * row_step, vf_at_least(done[r], least));
+    if (part) vf_store_part(y + r * row_step, vf_within(done[r], within), lanes);
+    else vf_store(y + r * row_step, vf_within(done[r], within));
     done[r] = bias;
   }
 }
 
 /* x: rows + 2 rows of the source. y: the first of `rows` rows of results. */
 ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_plane *p, const float *const *x, const float *weights, vf bias,
-                        vf least, float *y)
+                        vf_limits within, float *y)
 {
   const flow_depthwise_axis *a = &p->axis[1];
   const int64_t step = p->source_step[1], row_step = p->result_step[0], result_step = p->result_step[1];
@@ -154,24 +155,25 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   }
   for (; column + 3 <= end; column += 3, at += 3 * step, y += 3 * result_step) {
     add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
-    finish_column(rows, part, sums[0], bias, least, lanes, y, row_step);
+    finish_column(rows, part, sums[0], bias, within, lanes, y, row_step);
     add_column(rows, part, x, at + step, lanes, w, sums[1], sums[2], sums[0]);
-    finish_column(rows, part, sums[1], bias, least, lanes, y + result_step, row_step);
+    finish_column(rows, part, sums[1], bias, within, lanes, y + result_step, row_step);
     add_column(rows, part, x, at + 2 * step, lanes, w, sums[2], sums[0], sums[1]);
-    finish_column(rows, part, sums[2], bias, least, lanes, y + 2 * result_step, row_step);
+    finish_column(rows, part, sums[2], bias, within, lanes, y + 2 * result_step, row_step);
   }
   for (; column < a->result + 2; column++, at += step, y += result_step) {   /* the last columns, some beside the image */
     if (column < end) add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
-    finish_column(rows, part, sums[0], bias, least, lanes, y, row_step);
+    finish_column(rows, part, sums[0], bias, within, lanes, y, row_step);
     FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) sums[0][r] = sums[1][r], sums[1][r] = sums[2][r], sums[2][r] = bias;
   }
 }
 
-#define WALK(rows) case rows: walk(rows, part, p, x, weights, bias, least, y); break;
+#define WALK(rows) \
+  case rows: walk(rows, part, p, x, weights, bias, within, y); break;
 
 ALWAYS_INLINE void any_walk(int64_t rows, const int part, const flow_depthwise_plane *p, const float *const *x, const float *weights,
-                            vf bias, vf least, float *y)
+                            vf bias, vf_limits within, float *y)
 {
   switch (rows) {
     WALK(1) WALK(2)
@@ -183,29 +185,30 @@ ALWAYS_INLINE void any_walk(int64_t rows, const int part, const flow_depthwise_p
 
 /* `rows` <= ROWS rows of results from `row` on, 3 x 3 over neighbours. */
 static void three_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows, const float *source, const float *weights, vf bias,
-                       vf least, float *y)
+                       vf_limits within, float *y)
 {
   const float *x[ROWS + 2];
   for (int64_t i = 0; i < rows + 2; i++) x[i] = flow_depthwise_source_row(p, source, row + p->axis[0].origin + i);
-  if (p->lanes == VL) any_walk(rows, 0, p, x, weights, bias, least, y + row * p->result_step[0]);
-  else any_walk(rows, 1, p, x, weights, bias, least, y + row * p->result_step[0]);
+  if (p->lanes == VL) any_walk(rows, 0, p, x, weights, bias, within, y + row * p->result_step[0]);
+  else any_walk(rows, 1, p, x, weights, bias, within, y + row * p->result_step[0]);
 }
 
-/* Rows first .. last - 1 of one block of channels; floor: 0 with relu, else -infinity. */
+/* Rows first .. last - 1 of one block of channels */
 void flow_depthwise_convolve(const flow_depthwise_plane *p, int64_t first, int64_t last, const float *source, const float *weights,
-                             const float *bias, float floor, float *result)
+                             const float *bias, flow_limits limits, float *result)
 {
-  vf start = vf_load(bias), least = vf_set(floor);
+  vf start = vf_load(bias);
+  const vf_limits within = vf_limits_of(limits);
   if (!flow_depthwise_three(p)) {
     for (int64_t row = first, rows; row < last; row += rows) {
       int64_t begin, end;
       rows = flow_depthwise_equal_rows(p, row, last, &begin, &end);
-      any_rows(p, row, rows, begin, end, source, weights, start, least, result);
+      any_rows(p, row, rows, begin, end, source, weights, start, within, result);
     }
     return;
   }
   for (int64_t row = first, rows; row < last; row += rows) {
     rows = last - row < ROWS ? last - row : ROWS;
-    three_rows(p, row, rows, source, weights, start, least, result);
+    three_rows(p, row, rows, source, weights, start, within, result);
   }
 }

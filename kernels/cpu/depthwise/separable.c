@@ -15,14 +15,8 @@ enum {
 /* Both convolutions of a call, and where their operands are. */
 typedef struct separable {
   flow_geometry first, second;
-  float ceilings[2]; /* infinite: none */
   const float *biases[2];
 } separable;
-
-static float ceiling_of(double ceiling)
-{
-  return ceiling != 0 ? (float)ceiling : __builtin_inff();
-}
 
 static separable separable_of(const flow_call *call)
 {
@@ -38,12 +32,11 @@ static separable separable_of(const flow_call *call)
     .groups = 1,
     .relu = a->pointwise_activation == FLOW_RELU,
     .has_bias = a->pointwise_has_bias,
-    .input_scale = 1
+    .input_scale = 1,
+    .ceiling = a->pointwise_ceiling != 0 ? a->pointwise_ceiling : __builtin_inf()
   };
   s.second.group_in = s.second.channels_in;
   s.second.group_out = s.second.channels_out;
-  s.ceilings[0] = ceiling_of(a->ceiling);
-  s.ceilings[1] = ceiling_of(a->pointwise_ceiling);
   s.biases[0] = a->has_bias ? call->inputs[3].data : NULL;
   s.biases[1] = a->pointwise_has_bias ? call->inputs[a->has_bias ? 4 : 3].data : NULL;
   return s;
@@ -100,18 +93,6 @@ static flow_status prepare(const flow_call *call)
   return FLOW_OK;
 }
 
-/* x[pixel][channel] = min(x, ceiling), where a NaN stays, of some channels of pixels that are `step` floats apart. */
-static void limit(float *x, int64_t pixels, int64_t step, int64_t channels, float ceiling)
-{
-  if (ceiling == __builtin_inff()) return;
-  const vf most = vf_set(ceiling);
-  for (int64_t p = 0; p < pixels; p++, x += step) {
-    int64_t c = 0;
-    for (; c + VL <= channels; c += VL) vf_store(x + c, vf_at_most(vf_load(x + c), most));
-    if (c < channels) vf_store_part(x + c, vf_at_most(vf_load_part(x + c, (int)(channels - c)), most), (int)(channels - c));
-  }
-}
-
 /* Rows first .. last - 1 of one image of y, and its channels [begin, end); begin is a multiple of BLOCK. */
 static void convolve(const flow_call *call, const separable *s, int64_t image, int64_t first, int64_t last, int64_t begin, int64_t end)
 {
@@ -119,15 +100,13 @@ static void convolve(const flow_call *call, const separable *s, int64_t image, i
   const float *packed = call->shared, *weights = packed + first_floats(s), *biases = weights + flow_packed_floats(b, 0);
   const float *x = (const float *)call->inputs[0].data + image * a->in[0] * a->in[1] * a->channels_in;
   float *between = call->scratch, *y = (float *)call->outputs[0].data + image * b->out[0] * b->out[1] * b->channels_out;
-  const float floor = b->relu ? 0.0f : -__builtin_inff();
+  const flow_limits limits = flow_limits_of(b);
   int64_t band = band_rows(a);
   for (; first < last; first += band) {
     int64_t rows = last - first < band ? last - first : band, pixels = rows * a->out[1];
     float *to = y + first * b->out[1] * b->channels_out;
     flow_depthwise_band(a, packed, x, first, first + rows, 0, flow_depthwise_blocks(a), between);
-    limit(between, pixels, a->channels_in, a->channels_in, s->ceilings[0]);
-    flow_multiply_pixels(pixels, between, a->channels_in, a->channels_in, weights, biases, 1, floor, begin, end, to, b->channels_out);
-    limit(to + begin, pixels, b->channels_out, end - begin, s->ceilings[1]);
+    flow_multiply_pixels(pixels, between, a->channels_in, a->channels_in, weights, biases, 1, limits, begin, end, to, b->channels_out);
   }
 }
 
@@ -216,18 +195,15 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   for (int i = 0; i < 2; i++) outputs[0].shape[1 + i] = s.first.out[i];
   outputs[0].data = call->scratch;
   FLOW_TRY(flow_convolution_plain(&part, phase, begin, end));
-  int64_t pixels = s.first.images * s.first.out[0] * s.first.out[1];
-  limit(call->scratch, pixels, s.first.channels_in, s.first.channels_in, s.ceilings[0]);
   attributes = (flow_attributes){ 0 };
   attributes.convolution.activation = call->attributes->convolution.pointwise_activation;
   attributes.convolution.has_bias = s.biases[1] != NULL;
+  attributes.convolution.ceiling = call->attributes->convolution.pointwise_ceiling;
   inputs[0] = outputs[0];
   inputs[1] = call->inputs[2];
   if (s.biases[1]) inputs[2] = call->inputs[s.biases[0] ? 4 : 3];
   outputs[0] = call->outputs[0];
-  FLOW_TRY(flow_convolution_plain(&part, phase, begin, end));
-  limit(call->outputs[0].data, pixels, s.second.channels_out, s.second.channels_out, s.ceilings[1]);
-  return FLOW_OK;
+  return flow_convolution_plain(&part, phase, begin, end);
 }
 
 const flow_kernel FLOW_KERNELS(separable_convolution)[] = {

@@ -1,5 +1,5 @@
---- Plans for predictions compute a depthwise convolution together with the pointwise one that alone reads it: the values of eager calls,
---- which compute one after the other. Sizes, kernels, strides, activations and normalizations are random; FLOW_CASES=10000 tries this many.
+--- Plans for predictions compute a depthwise convolution together with the pointwise one that alone reads it, and minima with any: the
+--- values of eager calls. Sizes, kernels, strides, activations and normalizations are random; FLOW_CASES=10000 tries this many.
 local flow = require "flow"
 local arguments = require "spec.backend.random_ops.arguments"
 local backend = require "spec.support.backend"
@@ -53,6 +53,31 @@ local function ops_of(f, ...)
   local arguments_of_f = { ... }
   return tostring(flow.profile(function() f(unpack(arguments_of_f)) end))
 end
+
+describe("a convolution and a minimum", function()
+  it("are one op in plans, with the same values, unless a pool is between them", function()
+    for number = FIRST, LAST do
+      local draw = arguments.source(number).draw
+      local size, channels = { draw(7, 40), draw(7, 40) }, draw(1, 3) == 1 and draw(1, 4) or 8 * draw(1, 6)
+      local convolution = layers.Conv2D(draw(1, 3) == 1 and draw(1, 8) or draw(9, 70), draw(1, 7),
+        { strides = draw(1, 2), padding = draw(1, 2) == 1 and "same" or "valid", use_bias = draw(1, 2) == 1 })
+      local pool, ceilings = draw(1, 4) == 1, { draw(1, 8) / 4, draw(1, 8) / 4 }
+      local twice, relu = draw(1, 4) == 1, draw(1, 2) == 1
+      local function f(x)
+        local y = convolution(x)
+        if relu then y = flow.relu(y) end
+        if pool then y = layers.MaxPooling2D(2, { padding = "same" })(y) end
+        y = flow.minimum(y, ceilings[1])
+        return twice and flow.minimum(ceilings[2], y) or y
+      end
+      local label = ("number %d: of {%d, %d, %d}"):format(number, size[1], size[2], channels)
+      local x = backend.uniform({ draw(1, 3), size[1], size[2], channels }, number, -1, 1):to("float32")
+      local predict = flow.fn(f)
+      is_close(f(x), predict(x), label)
+      if not pool then assert.is_nil(ops_of(predict, x):find("\nminimum ", 1, true), label) end
+    end
+  end)
+end)
 
 describe("a depthwise convolution and a pointwise one", function()
   it("are one op in plans, with the same values", function()
