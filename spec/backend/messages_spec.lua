@@ -152,7 +152,7 @@ local wrong = {
   { "gather_sum", { zeros(3, 2), zeros(4, 2) }, nil, "the indices", "float32", "integers" },
   { "gather_sum", { ints(3), ints(4, 2) }, nil, "the table is int", "expected float32" },
   { "gather_gradient", { zeros(3, 2), ints(4) }, { shape = { rank = 2, dims = { 5, 2 } } }, "{3, 2}", "{4, 2}" },
-  { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the weight", "float64" },
+  { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the gradient", "float64" },
 }
 for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "floor_divide", "maximum", "minimum", "eq", "ne", "lt",
                       "le", "gt", "ge",

@@ -179,7 +179,7 @@ static void only_dead_writers_files_are_removed(void **state)
   (void)state;
   flow_sink living;
   int ready[2];
-  char byte, other[160], longer[160];
+  char byte, other[sizeof path], longer[sizeof path + 8];
   assert_int_equal(pipe(ready), 0);
   assert_int_equal(flow_sink_open(path, &living), FLOW_OK);
   snprintf(other, sizeof other, "%s/file.12-.tmp", folder);      /* not one of ours */
@@ -246,7 +246,7 @@ static void the_longest_names_are_written(void **state)
 static void a_thread_saves(void **state)
 {
   (void)state;
-  char then[160];
+  char then[sizeof path];
   flow_tensor_writer *writer = large_writer();
   flow_tensor_file *file;
   flow_save *save;
