@@ -354,7 +354,8 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
     present++;
   }
   if (!present)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: no gradients for any of the %d variables; was the loss computed inside tape:record?",
+    return flow_fail(FLOW_INVALID_ARGUMENT,
+                     "%s: no gradients for any of the %d variables; does the loss depend on them, and was it computed inside tape:record?",
                      optimizer->class->name, count);
   return flow_optimizer_build(optimizer, variables, count);
 }

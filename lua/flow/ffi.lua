@@ -108,6 +108,7 @@ if not state then
     __index = function(t, key) return hooks.index(t, key) end,
     __newindex = function(t, key, value) hooks.newindex(t, key, value) end,
     __len = function(t) return hooks.length(t) end,
+    __ipairs = function(t) return hooks.each(t) end, __pairs = function(t) return hooks.each(t) end,
     __call = function(t, ...) return hooks.call(t, ...) end,
     __tostring = function(t) return hooks.tostring(t) end,
     __concat = function(a, b) return tostring(a) .. tostring(b) end,

@@ -206,7 +206,8 @@ local function instance_metatable(class)
         local values = { item(self, key) }
         return values[2] == nil and values[1] or values
       end
-      if type(key) ~= "string" then errors.raise("%s is indexed by names, got %s", object.title(self), errors.describe(key)) end
+      if type(key) ~= "string" then errors.raise("%s is indexed by names, got %s%s", object.title(self), errors.describe(key),
+        errors.elsewhere(class.receiver, "[]") or "") end
       errors.raise("%s has no field %q%s", object.title(self), key,
         errors.elsewhere(class.receiver, key) or errors.suggestion(key, known_names(self, class, more)))
     end,

@@ -18,6 +18,25 @@ function Linear:call(x) return x:matmul(self.w) end
 local function same(a, b) return (a - b):abs():max():item() == 0 end
 
 describe("build()", function()
+  it("makes variables by add_weight, whose shape and initializer may stand before the other options, as in Keras", function()
+    local Made = layers.Layer:extend "Made"
+    function Made:build()
+      self.a = self:add_weight({ 2, 3 }, "ones", { name = "a" })
+      self.b = self:add_weight { 3 }
+      self.c = self:add_weight({}, { name = "c", initializer = "ones", trainable = false })
+      self.d = self:add_weight { shape = { 4 }, name = "d", initializer = "zeros" }
+      self.e = self:add_weight()
+    end
+    function Made:call(x) return x end
+    local layer = Made()
+    layer(flow.ones { 1 })
+    assert.same({ { 2, 3 }, { 3 }, {}, { 4 }, {} }, { layer.a.shape, layer.b.shape, layer.c.shape, layer.d.shape, layer.e.shape })
+    assert.equal(6, layer.a:value():sum():item())
+    assert.equal(1, layer.c:value():item())
+    assert.is_false(layer.c.trainable)
+    assert.equal("made/d", layer.d.path)
+  end)
+
   it("that a script calls itself builds once: weights that it sets then stay", function()
     local layer = Linear(2)
     layer:build { -1, 3 }

@@ -5,6 +5,22 @@ local ffi = require "ffi"
 local message_of = support.message_of
 
 describe("flow.tensor", function()
+  it("is walked through along its first axis by ipairs and pairs", function()
+    local x, found = flow.tensor { { 1, 2 }, { 3, 4 }, { 5, 6 } }, {}
+    for i, row in ipairs(x) do found[i] = row:totable() end
+    assert.same({ { 1, 2 }, { 3, 4 }, { 5, 6 } }, found)
+    for i, value in pairs(x[2]) do found[i] = value:item() end
+    assert.same({ 3, 4, { 5, 6 } }, found)
+    for _ in ipairs(flow.zeros { 0, 2 }) do error "there is no row" end
+    assert.equal("a tensor of rank 0 has no length", message_of(function() ipairs(flow.tensor(1)) end))
+    local said
+    flow.fn(function(v)
+      said = said or select(2, pcall(ipairs, v))
+      return v
+    end)(x)
+    assert.matches("which a traced function does not know", said)
+  end)
+
   it("makes float32 tensors of nested lists", function()
     local a = flow.tensor { { 1, 2 }, { 3, 4 } }
     assert.same({ { 1, 2 }, { 3, 4 } }, a:totable())

@@ -51,11 +51,15 @@ local METRIC = "make self.distance = flow.metrics.Mean() in init() and call self
   .. "fit reports it as distance"
 local SUPER = "what a class extends is called by its name: layers.Layer.init(self), layers.Dense.call(self, x)"
 
+local OF_MODELS = "it is a method of models: local model = flow.Sequential { ... }; model:%s"
+
 local places = {
   flow = {
     preprocessing = "flow.image_dataset_from_directory reads pictures, and layers such as layers.RandomFlip change them",
     saved_model = "flow.load_model opens .keras files, model:export(folder) writes a folder for serving",
     ["function"] = "functions are traced by flow.fn(f)",
+    fit = OF_MODELS:format "fit(x, y)", compile = OF_MODELS:format "compile { optimizer = \"adam\", loss = \"mse\" }",
+    predict = OF_MODELS:format "predict(x)", evaluate = OF_MODELS:format "evaluate(x, y)",
     reduce_mean = "flow.mean(x, axis, keepdims)", reduce_sum = "flow.sum(x, axis, keepdims)", reduce_max = "flow.max(x, axis, keepdims)",
     reduce_min = "flow.min(x, axis, keepdims)", reduce_prod = "flow.prod(x, axis, keepdims)",
     activations = "flow.keras.activations has them, and flow itself as functions: flow.relu(x)",

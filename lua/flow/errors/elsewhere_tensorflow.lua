@@ -2,6 +2,7 @@
 
 local RAGGED = "rows of different lengths are padded: ds:padded_batch(n), flow.utils.pad_sequences(lists), masks by"
   .. " flow.sequence_mask(lengths)"
+local OF_EPOCHS = "the history of fit, history.history, has a list of values for each name, one for each epoch: history.history.loss[1]"
 local SPARSE = "tensors are dense, and so are gradients of embeddings"
 local CHECK = "write error(\"...\") in an if: tensors of a trace have no values yet, but shapes"
 local SCATTER = "flow.scatter_update(x, positions, updates, \"add\"), where positions count from 1; \"max\","
@@ -194,7 +195,12 @@ return {
     experimental_get_tracing_count = TRACES, experimental_get_compiler_ir = TRACES, structured_outputs = TRACES,
     python_function = "keep f itself: flow.fn(f) traces it", get_initialized_function = TRACES,
   },
+  tape = {
+    watched_variables = "the variables of a model are model.trainable_variables",
+  },
+  callback = { loss = OF_EPOCHS, accuracy = OF_EPOCHS, val_loss = OF_EPOCHS, val_accuracy = OF_EPOCHS },
   dataset = {
+    ["[]"] = "its elements come one after the other, for x, y in ds:iter() do; ds:skip(2):take(1) has the third alone",
     numpy = "for x, y in ds:iter() do ... end", collect = "for x, y in ds:iter() do ... end", tolist = "for x, y in ds:iter() do ... end",
     as_list = "for x, y in ds:iter() do ... end",
     next = "local iterator = ds:iter(), then iterator()",
@@ -204,9 +210,6 @@ return {
     get_scaled_loss = "optimizer:scale_loss(loss)",
     get_unscaled_gradients = "apply_gradients divides by the scale: give it the gradients of optimizer:scale_loss(loss)",
     get_slot = "optimizer.variables are the slots of all variables", weights = "optimizer.variables",
-  },
-  tape = {
-    watched_variables = "the variables of a model are model.trainable_variables",
   },
   ["flow.io"] = {
     FixedLenSequenceFeature = SEQUENCES, SparseFeature = SPARSE, parse_sequence_example = SEQUENCES,

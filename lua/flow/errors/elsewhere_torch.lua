@@ -79,7 +79,7 @@ return {
   ["flow.optimizers"] = { lr_scheduler = "schedules are in flow.optimizers.schedules, callbacks.LearningRateScheduler sets rates" },
   tensor = {
     cuda = DEVICES, cpu = "x:to(\"cpu\")",
-    numpy = "a tensor has its values: leave it away; x:totable() gives nested lists, flow.save_npy(path, x) a file for NumPy",
+    numpy = "a tensor has its values: leave it out; x:totable() gives nested lists, flow.save_npy(path, x) a file for NumPy",
     tolist = "x:totable()", backward = GRADIENTS, grad = GRADIENTS, requires_grad = GRADIENTS, detach = "x:stop_gradient()",
     requires_grad_ = GRADIENTS, expand = "x:broadcast_to(shape)", unsqueeze = "x:expand_dims(axis)",
     float = "x:to(\"float32\")", half = "x:to(\"float16\")",

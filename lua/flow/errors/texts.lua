@@ -69,6 +69,9 @@ local HAS_OPERATIONS = { ["flow.math"] = true, ["flow.nn"] = true, ["flow.keras.
 
 -- The end of the sentence that says that a module has no field of this name, where other libraries have one; nil: none is known.
 function errors.elsewhere(module, name)
+  if module == "tensor" and name:find ":" then
+    return ": a slice is a list of positions: x[{ { 2, 3 } }] has rows 2 and 3, x[{ {}, 1 }] the first column"
+  end
   local places = require "flow.errors.elsewhere"
   local place = (places[module] or {})[name] or HAS_OPERATIONS[module] and places.flow[name]
   return place and ": " .. place

@@ -174,13 +174,13 @@ end
 
 rawset(Layer, "wraps", { build = own_build.wrap, call = parameters.of_call })
 
--- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer =, constraint = }.
-takes("{ name: string = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer?, " ..
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer =, constraint = }; shape
+-- and initializer may stand before the table.
+takes("shape: list = nil, initializer = 'glorot_uniform', { name: string = 'variable', trainable: boolean = true, dtype?, regularizer?, " ..
   "constraint? }")
-function Layer:add_weight(options)
-  local shape = options.shape or {}
-  local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", options.initializer, shape,
-    options.dtype or self._policy.variable_dtype)
+function Layer:add_weight(shape, initializer, options)
+  local dims, dtype = shape or {}, options.dtype or self._policy.variable_dtype
+  local initial = require "flow.layers.initial_value" (object.title(self) .. ": add_weight", initializer, dims, dtype)
   local name, what = self.name .. "/" .. options.name, object.title(self) .. ": add_weight"
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   rawset(weight, "_path", inside.path(self) .. "/" .. options.name)

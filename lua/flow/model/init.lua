@@ -155,7 +155,8 @@ function Model:get_layer(name)
     if layer.name == name then return layer end
     known[i] = layer.name
   end
-  raise("%s: no layer is called %s%s", object.title(self), errors.describe(name), errors.suggestion(tostring(name), known))
+  if type(name) ~= "string" then raise("%s: get_layer takes a name or a number, got %s", object.title(self), errors.describe(name)) end
+  raise("%s: no layer is called %q%s", object.title(self), name, errors.choices(name, known))
 end
 
 -- Casts an input to the dtype of its Input and adds a missing last dimension of 1. In Sequential models the layers check the sizes, as in
@@ -203,6 +204,7 @@ local function as_list(value, what)
     return value
   end
   if arguments.is_options(value) and next(value) ~= nil then return named_list(value, what) end
+  if value == nil then raise("%s is missing: write flow.Model { inputs = a, outputs = b }, of what flow.Input gives", what) end
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 
@@ -231,11 +233,11 @@ end
 -- Calls the layers on tensors for the inputs of the plans; returns the output, or a list of them. training: of this call, which then holds
 -- for all calls in the graph. If training is not given (training_is_open), each call has the value that it was given in the graph.
 local function run_graph(self, list, training)
-  local inputs, host, open = host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
+  local values, inputs, host, open = {}, host_inputs.fed(self), rawget(self, "_host"), scopes.own().training_is_open
   if #list ~= #inputs then
-    raise("%s: expected %d input%s, got %d", object.title(self), #inputs, #inputs == 1 and "" or "s", #list)
+    raise("%s: expected %d input%s, got %d%s", object.title(self), #inputs, #inputs == 1 and "" or "s", #list,
+      #list == #inputs + 1 and "; targets are an argument of their own: model:fit(x, y)" or "")
   end
-  local values = {}
   for i, input in ipairs(inputs) do values[input] = fit_input(self, list[i], input) end
   for _, node in ipairs(self._run_order) do
     if not values[node.outputs[1]] and #node.inputs > 0 and not (host and host.is_host[node]) then

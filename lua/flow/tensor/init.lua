@@ -379,12 +379,7 @@ function fields._keras_mask(t)
   return mask ~= nil and native.tensor(C.flow_tensor_retain(mask)) or nil
 end
 
--- Notes for Dataset:map that a number of rows is what a function cannot be traced for.
-local function unknown_rows(what, verb)
-  scopes.own().needs_values = true
-  raise("%s %s the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
-    .. "eagerly", what, verb or "is")
-end
+local function unknown_rows(...) require("flow.tensor.shapes").unknown(...) end
 tensor.unknown_rows = unknown_rows
 
 -- The method of this name, of an op that is made or loaded now if it was not yet; nil: there is none.
@@ -423,8 +418,10 @@ function hooks.length(t)
 end
 
 function hooks.call(t)
-  raise("a tensor cannot be called: positions stand in brackets, a[1] or a[{1, 2}] (got %s)", errors.describe(t))
+  raise("a tensor cannot be called: a[1] and a[{1, 2}] are positions, ipairs(a) is for loops (got %s)", errors.describe(t))
 end
+
+function hooks.each(t) return require "flow.tensor.values.each" (t) end      -- ipairs(t), pairs(t)
 
 function hooks.same(a, b)
   return is_tensor(a) and is_tensor(b) and a.p == b.p

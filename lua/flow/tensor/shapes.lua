@@ -69,6 +69,13 @@ function shapes.size_of(raw)
   return rows(times)
 end
 
+-- Raises, and notes for Dataset:map, that a number of rows is what a function cannot be traced for. verb: "is" if it is nil.
+function shapes.unknown(what, verb)
+  require("flow.scopes").own().needs_values = true
+  raise("%s %s the number of rows of the batch, which a traced function does not know: use x.shape[1] in shapes and formulas, or run it "
+    .. "eagerly", what, verb or "is")
+end
+
 -- Of rows of a batch: the dimension as the library has it; nil: it is something else.
 function shapes.raw(entry)
   return shapes.is_rows(entry) and -rawget(entry, "times") or nil

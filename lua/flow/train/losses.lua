@@ -51,6 +51,9 @@ local function name_of(loss) return type(loss) == "table" and loss.name or nativ
 -- The values per sample of a loss, a tensor without the last axis of y_pred in most cases. index: what lookup gives. options: a
 -- flow_arguments, or a table for a loss that is written in Lua, or nil.
 local function values_of(index, options, y_true, y_pred)
+  if y_pred == nil or y_true == nil then      -- else operand() says of what there is, what it is
+    raise("%s takes (y_true, y_pred), %s is nil", name_of(index), y_true == nil and "y_true" or "y_pred")
+  end
   y_pred = ops.operand(y_pred, nil, "y_pred")
   y_true = ops.operand(y_true, nil, "y_true")
   if type(index) == "table" then return index.values(options or {}, y_true, y_pred) end

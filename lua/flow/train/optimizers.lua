@@ -196,7 +196,12 @@ function Optimizer:apply_gradients(gradients, variables)
       raise("%s: entry %d of the variables is %s", object.title(self), i, errors.describe(variables[i]))
     end
     handles[i - 1] = variables[i].handle
-    if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
+    if gradients[i] ~= nil then
+      if not native.is_tensor(gradients[i]) then
+        raise("%s: apply_gradients: gradient %d is %s, expected a tensor", object.title(self), i, errors.describe(gradients[i]))
+      end
+      tensors[i - 1] = native.pointer(gradients[i])
+    end
   end
   if variable.awaited and not rawget(self, "_built_for") then
     self:build(variables)

@@ -1,11 +1,12 @@
 -- calls.lua: how a layer written in Lua runs: in the dtype of its policy, with the masks of its inputs.
 
 local native = require "flow.ffi"
+local object = require "flow.object"
 local masks = require "flow.layers.masks"
 local penalties = require "flow.layers.added_losses"
 local several = require "flow.layers.several"
 
-local C = native.C
+local C, raise = native.C, native.errors.raise
 local own_calls = {}
 
 local FLOATS = { float32 = true, float16 = true, bfloat16 = true }
@@ -19,6 +20,9 @@ local function run(layer, inputs, training, call)
   else
     previous = masks.of(inputs)
     result = several.noted(layer, layer:call(inputs, { training = training, mask = previous }))
+  end
+  if result == layer then
+    raise("%s: call() returned the layer itself: is it defined with a colon, function %s:call(x)?", object.title(layer), layer.class_name)
   end
   masks.pass(layer, call and call.arguments[1] or inputs, previous, result)
   if layer._activity and not layer._handle then penalties.add_activity(layer, result) end
