@@ -33,8 +33,12 @@ describe("a loss", function()
     for _, weights in ipairs { { 1, 0, 1 }, flow.tensor { { 1 }, { 0 }, { 1 } } } do
       assert.near(10 / 3, losses.MeanSquaredError()(y_true, y_pred, weights):item(), 1e-6)
       assert.near(10, losses.MeanSquaredError { reduction = "sum" } (y_true, y_pred, weights):item(), 1e-6)
-      assert.same({ 1, 0, 9 }, losses.MeanSquaredError { reduction = "none" } (y_true, y_pred, weights):totable())
+      local values = losses.MeanSquaredError { reduction = "none" } (y_true, y_pred, weights)
+      assert.same({ 1, 0, 9 }, values:reshape({ 3 }):totable())
+      assert.equal(type(weights) == "table" and 1 or 2, values.rank)      -- as in Keras: weights {n, 1} give values {n, 1}
     end
+    local zeros = flow.zeros { 2, 3, 1, 4 }
+    assert.same({ 2, 3 }, losses.MeanSquaredError { reduction = "none" } (zeros, zeros, flow.ones { 2, 1 }).shape)
     assert.truthy(message_of(function() losses.MeanSquaredError()(y_true, y_pred, { 1, 2 }) end):find("do not broadcast", 1, true))
     assert.truthy(message_of(function() losses.MeanSquaredError()(y_true, y_pred, flow.ones { 3, 2 }) end)
       :find("sample_weight {3, 2} has more dimensions than the values {3}", 1, true))

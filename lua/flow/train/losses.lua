@@ -122,7 +122,11 @@ end
 -- the batch, and as they were given: a weight that holds for several values counts once.
 local function reduce(values, weights, reduction)
   if weights ~= nil then
-    if values.rank == 0 then values = values * ops.ones_like(ops.operand(weights, "float32", "sample_weight")) end      -- as in Keras
+    -- As in Keras: one value gets the shape of weights {n}, values {n} that of weights {n, 1}, values {n, t, 1} that of weights {n, t}.
+    local own, shape = ops.operand(weights, "float32", "sample_weight"), tensor.raw_shape(values)
+    if values.rank == 0 then values = values * ops.ones_like(own) end
+    if values.rank == 1 and own.rank == 2 and tensor.raw_shape(own)[2] == 1 then values = values:expand_dims(-1) end
+    if own.rank >= 2 and values.rank == own.rank + 1 and shape[#shape] == 1 then values = values:squeeze(-1) end
     weights = losses.align_weights(weights, values):to(values.dtype)
   end
   if reduction == "none" or not reduction then return weights and values * weights or values end
