@@ -45,6 +45,9 @@ describe("fit over a Dataset", function()
     for i = 1, 2 do assert.near(expected[i], found[i], 1e-5) end
     assert.near(11 + 2 * 25 / 5, linear():fit(ds, { verbose = 0, class_weight = { [5] = 3 } }).history.loss[1], 1e-5)
     assert.same({ 11 }, linear():fit(ds, { verbose = 0, class_weight = {} }).history.loss)
+    local counted = 6 / flow.bincount(flow.tensor({ 5, 5 }, { dtype = "int32" }))[-1]      -- 3, a tensor
+    assert.near(11 + 2 * 25 / 5, linear():fit(ds, { verbose = 0, class_weight = { [5] = counted } }).history.loss[1], 1e-5)
+    assert.near(11 + 2 * 25 / 5, linear():fit(x, y, { verbose = 0, class_weight = { [5] = counted } }).history.loss[1], 1e-5)
 
     local function classifier()
       local model = flow.Sequential { layers.Input { 1 }, layers.Dense(3, { activation = "softmax", kernel_initializer = "zeros" }) }

@@ -447,10 +447,13 @@ end
 takes "calibration: data, { filters?, batch_size?: whole, steps?: whole }"
 function Model:quantize(calibration, options) require "flow.train.quantization"(self, calibration, options) end
 
--- Raises unless class_weight is a table of numbers by labels, which are whole numbers.
+-- class_weight as a table of numbers by labels, which are whole numbers; it may have tensors with one number.
 local function check_class_weight(by_class)
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
+  local checked = {}
   for label, weight in pairs(by_class) do
+    checked[label] = native.is_tensor(weight) and weight.size == 1 and tonumber(weight:item()) or weight
+    weight = checked[label]
     if type(label) ~= "number" or type(weight) ~= "number" then
       raise("class_weight is a table { [label] = weight } of numbers, got [%s] = %s", errors.describe(label), errors.describe(weight))
     end
@@ -458,28 +461,28 @@ local function check_class_weight(by_class)
       raise("class_weight: a label is a whole number, got [%s] = %s", errors.describe(label), errors.describe(weight))
     end
   end
+  return checked
 end
 
 -- Makes sample weights of { [label] = weight }, a float32 tensor with one for each sample; labels that it does not name have weight 1. y:
 -- labels, or rows of classes, whose largest counts. Labels are rounded, since they may be floats.
 function training.class_weights(model, by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
-  check_class_weight(by_class)
+  by_class = check_class_weight(by_class)
   y = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
   if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
   local labels = y[1]
   if labels.rank == 2 and labels.shape[2] > 1 then labels = labels:classes() end
   labels = labels:reshape { -1 }:totable()
-  local list = {}
-  for i = 1, #labels do list[i] = by_class[math.floor(labels[i] + 0.5)] or 1 end
-  return ops.operand(list, "float32", "class_weight")
+  for i = 1, #labels do labels[i] = by_class[math.floor(labels[i] + 0.5)] or 1 end
+  return ops.operand(labels, "float32", "class_weight")
 end
 
 -- The same as a traced computation, for batches of labels whose rows are not known: a function y -> weights.
 function training.class_weight_function(by_class)
-  check_class_weight(by_class)
+  by_class = check_class_weight(by_class)
   local labels, weights = {}, {}
-  for label, weight in pairs(by_class) do labels[#labels + 1] = label end
+  for label in pairs(by_class) do labels[#labels + 1] = label end
   table.sort(labels)      -- so that the plan is the same in every process, which restoring a position needs
   for i, label in ipairs(labels) do weights[i] = by_class[label] end
   if #labels == 0 then labels, weights = { 0 }, { 1 } end
