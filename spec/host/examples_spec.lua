@@ -46,6 +46,10 @@ describe("lua/examples of own steps learn:", function()
   it("wgan_gp.lua", function()
     check("wgan_gp.lua", "--epochs 8", "distance (%S+) at most, (%S+) in the last epoch", function(most, last) return last < most / 2 end)
   end)
+  it("diffusion.lua", function()
+    local pattern = "noise in test pictures (%S+) in the first epoch, (%S+) in the last"
+    check("diffusion.lua", "--epochs 3 --steps 4", pattern, function(first, last) return last < 0.95 * first end)
+  end)
   it("distillation.lua", function()
     check("distillation.lua", "--epochs 6", "teacher: test accuracy (%S+).*alone: test accuracy (%S+).*a teacher: test accuracy (%S+)",
       function(teacher, alone, student) return teacher > 0.8 and student > alone end)

@@ -30,6 +30,8 @@ local SEQUENCES = "flow.data.parse_example { x = { \"float32\", { -1 } } } reads
   .. "and ds:padded_batch(n) fills them up"
 local CANDIDATES = "losses are computed over all classes: flow.sparse_categorical_crossentropy(labels, logits, { from_logits = true })"
 local SEGMENTS = "flow.segment_sum(x, ids, num_segments) takes ids in any order, and so do segment_max, segment_min and segment_prod"
+local SEGMENT_MEAN = "flow.divide_no_nan(flow.segment_sum(x, ids, n), flow.segment_sum(flow.ones_like(x), ids, n)), where ids count from 0"
+local MEL = "layers.MelSpectrogram gives spectrograms in mel bands"
 local VIEWS = "flow.keras.ops.image.extract_patches(x, { size = n }) cuts pictures"
 local SPECIAL = "flow has erf, erfc, erfinv and i0 of the special functions"
 local CODERS = "tensors of strings hold bytes, which Lua's functions of strings change; ds:map calls them for each element"
@@ -81,7 +83,7 @@ return {
     sobol_sample = "there is nothing of the kind; flow.random.uniform(shape) draws numbers", unsorted_segment_max = SEGMENTS,
     unsorted_segment_min = SEGMENTS,
     unsorted_segment_prod = SEGMENTS, unsorted_segment_sum = SEGMENTS,
-    unsorted_segment_mean = "flow.segment_sum(x, ids) / flow.segment_sum(flow.ones_like(x), ids)",
+    unsorted_segment_mean = SEGMENT_MEAN, linear_to_mel_weight_matrix = MEL,
     unsorted_segment_sqrt_n = "flow.segment_sum(x, ids) / flow.sqrt(flow.segment_sum(flow.ones_like(x), ids))",
     xdivy = "x / flow.where(x:eq(0), 1, y)", xlogy = "x * flow.log(flow.where(x:eq(0), 1, y))",
     xlog1py = "x * flow.log1p(flow.where(x:eq(0), 0, y))", zero_fraction = "flow.mean(x:eq(0))",
@@ -112,7 +114,7 @@ return {
     nest = "flow.keras.tree has map_structure, flatten and pack_sequence_as", autograph = CONTROL, __version__ = "flow.version",
     types = "arguments of a traced function are tensors, numbers, texts and tables of these", RaggedTensorSpec = RAGGED,
     is_nan = "flow.isnan(x)", is_inf = "flow.isinf(x)", multiply_no_nan = "flow.where(y:eq(0), 0, x * y)",
-    segment_mean = "flow.segment_sum(x, ids) / flow.segment_sum(flow.ones_like(x), ids)",
+    segment_mean = SEGMENT_MEAN,
     dynamic_partition = "flow.boolean_mask(x, partitions:eq(i)) for each i",
     unique_with_counts = "flow.unique(x, { return_counts = true })",
     histogram_fixed_width = "flow.histogram(x, { bins = n, range = { low, high } })", timestamp = "os.time() and os.clock()",
