@@ -32,40 +32,32 @@ typedef uint64_t vul __attribute__((vector_size(sizeof(vi))));
 typedef int64_t vl_unaligned __attribute__((vector_size(sizeof(vi)), aligned(8), may_alias));
 typedef int32_t vi_unaligned __attribute__((vector_size(sizeof(vi)), aligned(4), may_alias));
 
-/* By a processor's instruction a comparison gives the second operand where one is NaN, and where they are equal: b > a ? b : a. */
+/* The larger and the smaller of each lane, b > a ? b : a: as an instruction on operands of type R gives them, whose comparison has
+ * the second one where one is NaN, and where they are equal; or as select() does. */
+#define BY_INSTRUCTION(KIND, V, R, max, min) \
+  ALWAYS_INLINE V larger_##KIND(V a, V b)    \
+  {                                          \
+    return (V)max((R)b, (R)a);               \
+  }                                          \
+  ALWAYS_INLINE V smaller_##KIND(V a, V b)   \
+  {                                          \
+    return (V)min((R)b, (R)a);               \
+  }
+#define BY_SELECTION(KIND, V, select)      \
+  ALWAYS_INLINE V larger_##KIND(V a, V b)  \
+  {                                        \
+    return select(b > a, b, a);            \
+  }                                        \
+  ALWAYS_INLINE V smaller_##KIND(V a, V b) \
+  {                                        \
+    return select(b < a, b, a);            \
+  }
+
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
-ALWAYS_INLINE vf larger_FLOAT(vf a, vf b)
-{
-  return (vf)_mm512_max_ps((__m512)b, (__m512)a);
-}
-ALWAYS_INLINE vf smaller_FLOAT(vf a, vf b)
-{
-  return (vf)_mm512_min_ps((__m512)b, (__m512)a);
-}
-ALWAYS_INLINE vd larger_DOUBLE(vd a, vd b)
-{
-  return (vd)_mm512_max_pd((__m512d)b, (__m512d)a);
-}
-ALWAYS_INLINE vd smaller_DOUBLE(vd a, vd b)
-{
-  return (vd)_mm512_min_pd((__m512d)b, (__m512d)a);
-}
-ALWAYS_INLINE vl larger_INTEGER(vl a, vl b)
-{
-  return (vl)_mm512_max_epi64((__m512i)a, (__m512i)b);
-}
-ALWAYS_INLINE vl smaller_INTEGER(vl a, vl b)
-{
-  return (vl)_mm512_min_epi64((__m512i)a, (__m512i)b);
-}
-ALWAYS_INLINE vi larger_WORD(vi a, vi b)
-{
-  return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b);
-}
-ALWAYS_INLINE vi smaller_WORD(vi a, vi b)
-{
-  return (vi)_mm512_min_epi32((__m512i)a, (__m512i)b);
-}
+BY_INSTRUCTION(FLOAT, vf, __m512, _mm512_max_ps, _mm512_min_ps)
+BY_INSTRUCTION(DOUBLE, vd, __m512d, _mm512_max_pd, _mm512_min_pd)
+BY_INSTRUCTION(INTEGER, vl, __m512i, _mm512_max_epi64, _mm512_min_epi64)
+BY_INSTRUCTION(WORD, vi, __m512i, _mm512_max_epi32, _mm512_min_epi32)
 /* Whether a lane of either is NaN, joined to what was found before. */
 typedef uint32_t found_nans;
 ALWAYS_INLINE found_nans nans_FLOAT(found_nans found, vf a, vf b)
@@ -81,69 +73,18 @@ ALWAYS_INLINE int any_nan(found_nans found)
   return found != 0;
 }
 #else
+/* a where the mask is set, else b. */
+#define SELECT_BITS(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+#define SELECT_DOUBLES(mask, a, b) ((vd)SELECT_BITS(mask, (vl)(a), (vl)(b)))
 #if defined(FLOW_ISA_AVX2)
-ALWAYS_INLINE vf larger_FLOAT(vf a, vf b)
-{
-  return (vf)_mm256_max_ps((__m256)b, (__m256)a);
-}
-ALWAYS_INLINE vf smaller_FLOAT(vf a, vf b)
-{
-  return (vf)_mm256_min_ps((__m256)b, (__m256)a);
-}
-ALWAYS_INLINE vd larger_DOUBLE(vd a, vd b)
-{
-  return (vd)_mm256_max_pd((__m256d)b, (__m256d)a);
-}
-ALWAYS_INLINE vd smaller_DOUBLE(vd a, vd b)
-{
-  return (vd)_mm256_min_pd((__m256d)b, (__m256d)a);
-}
+BY_INSTRUCTION(FLOAT, vf, __m256, _mm256_max_ps, _mm256_min_ps)
+BY_INSTRUCTION(DOUBLE, vd, __m256d, _mm256_max_pd, _mm256_min_pd)
 #else
-ALWAYS_INLINE vf larger_FLOAT(vf a, vf b)
-{
-  return vf_select(b > a, b, a);
-}
-ALWAYS_INLINE vf smaller_FLOAT(vf a, vf b)
-{
-  return vf_select(b < a, b, a);
-}
-ALWAYS_INLINE vd select_doubles(vl mask, vd a, vd b)
-{
-  return (vd)(((vl)a & mask) | ((vl)b & ~mask));
-}
-ALWAYS_INLINE vd larger_DOUBLE(vd a, vd b)
-{
-  return select_doubles(b > a, b, a);
-}
-ALWAYS_INLINE vd smaller_DOUBLE(vd a, vd b)
-{
-  return select_doubles(b < a, b, a);
-}
+BY_SELECTION(FLOAT, vf, vf_select)
+BY_SELECTION(DOUBLE, vd, SELECT_DOUBLES)
 #endif
-ALWAYS_INLINE vl select_integers(vl mask, vl a, vl b)
-{
-  return (a & mask) | (b & ~mask);
-}
-ALWAYS_INLINE vl larger_INTEGER(vl a, vl b)
-{
-  return select_integers(b > a, b, a);
-}
-ALWAYS_INLINE vl smaller_INTEGER(vl a, vl b)
-{
-  return select_integers(b < a, b, a);
-}
-ALWAYS_INLINE vi select_words(vi mask, vi a, vi b)
-{
-  return (a & mask) | (b & ~mask);
-}
-ALWAYS_INLINE vi larger_WORD(vi a, vi b)
-{
-  return select_words(b > a, b, a);
-}
-ALWAYS_INLINE vi smaller_WORD(vi a, vi b)
-{
-  return select_words(b < a, b, a);
-}
+BY_SELECTION(INTEGER, vl, SELECT_BITS)
+BY_SELECTION(WORD, vi, SELECT_BITS)
 typedef vi found_nans;
 ALWAYS_INLINE found_nans nans_FLOAT(found_nans found, vf a, vf b)
 {
