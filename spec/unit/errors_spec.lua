@@ -85,7 +85,7 @@ describe("flow", function()
     local objects = { flow = flow, model = model, tensor = flow.ones { 1 }, variable = flow.Variable(1), layer = flow.layers.Dense(1),
                       optimizer = flow.optimizers.SGD(), dataset = flow.data.Dataset.range(3), tape = flow.GradientTape(),
                       ["traced function"] = flow.fn(print), options = flow.data.Options(),
-                      tokenizer = flow.text.Tokenizer({ a = 0 }, {}) }
+                      tokenizer = flow.text.Tokenizer({ a = 0 }, {}), callback = flow.callbacks.Callback() }
     local calls = {      -- those that take options of these names
       ["flow.fn"] = function(options) flow.fn(print, options) end,
       ["flow.Variable"] = function(options) flow.Variable(1, options) end,
