@@ -26,4 +26,9 @@ void        flow_layer_config_untrained(const flow_layer *layer, flow_json *obje
  * the sizes of a sample are not known. */
 flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, double deviation, flow_tensor **x, flow_tensor **noise);
 
+/* What the records of SpatialDropout1D, 2D and 3D have in common. */
+#define FLOW_SPATIAL_DROPOUT                                                                                             \
+  .parameters = parameters, .call = call, .check = flow_layer_check_dropout_rate, .config = flow_layer_config_untrained, \
+  .supports_masking = 1, .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
+
 #endif
