@@ -4,8 +4,8 @@
  *
  * Shapes. Inputs are {batch, ..., features}; the axes between are attended or not. A projection gives {batch, ..., heads * dim}; split()
  * makes it {batch, others, heads, attended, dim}, with all attended axes as one, so that scores and results are products of matrices.
- * With shared heads of the key (GroupQueryAttention) the axis of the heads is two, key_heads and the group, and broadcasting does the
- * rest. */
+ * Shared heads of the key and the value (GroupQueryAttention) are repeated for each head of their group, so that every head of the query
+ * has its own: many steps are attended by blocks then (core/plan/passes/fuse_attention.c). */
 #include "layers/attention.h"
 
 #include <math.h>
@@ -292,6 +292,20 @@ static flow_tensor *replace(flow_expression *e, flow_tensor *x, int from, int co
   return flow_express_reshape(e, x, rank, all);
 }
 
+/* {batch, ..., heads, dim} with each head `times` times, one after the other; x itself for 1. */
+static flow_tensor *repeat_heads(flow_expression *e, flow_tensor *x, int64_t times)
+{
+  flow_tensor *ones = NULL;
+  if (e->status != FLOW_OK || times == 1) return x;
+  const int axis = x->rank - 2;
+  const int64_t apart[] = { x->shape[axis], 1 }, repeated = x->shape[axis] * times;
+  flow_status status = flow_tensor_new(x->dtype, 2, (const int64_t[]){ times, 1 }, &ones);
+  if (status == FLOW_OK) status = flow_tensor_fill(ones, 1);
+  ones = flow_express_keep(e, status, ones);
+  x = e_mul(e, replace(e, x, axis, 1, apart, 2), ones);
+  return replace(e, x, axis, 2, &repeated, 1);
+}
+
 /* Of sizes of tensors that exist, or of a trace. */
 static int64_t product_of(const int64_t *dims, int count)
 {
@@ -379,8 +393,8 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   FLOW_TRY(plan_axes(layer, query->rank, axes, axis_count, &p));
   if (cache) FLOW_TRY(flow_attention_check_cache(layer, heads, cache, query, axes, axis_count));
   flow_expression e = flow_expression_of(context);
-  int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK], group[2] = { heads->key_heads, heads->heads / heads->key_heads };
-  int head_axis = p.rank - 2 - p.attended, grouped = group[1] > 1;
+  int64_t queries[FLOW_MAX_RANK], keys[FLOW_MAX_RANK];
+  int head_axis = p.rank - 2 - p.attended;
   flow_tensor *gate = flow_argument_boolean(layer->arguments, "use_gate") ? project(&e, layer, OF_GATE, 1, query, call->training) : NULL;
   flow_tensor *q = project(&e, layer, OF_QUERY, 1, query, call->training);
   q = split(&e, e_mul(&e, q, flow_express_number(&e, q, 1 / sqrt((double)heads->key_dim))), heads->heads, heads->key_dim);
@@ -399,20 +413,14 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
     v = flow_attention_stored(&e, next, 1);
   }
   q = arrange(&e, q, &p, queries);
-  k = arrange(&e, k, &p, keys);
-  v = arrange(&e, v, &p, keys);
+  k = arrange(&e, repeat_heads(&e, k, heads->heads / heads->key_heads), &p, keys);
+  v = arrange(&e, repeat_heads(&e, v, heads->heads / heads->key_heads), &p, keys);
   if (e.status != FLOW_OK) return flow_expression_end(&e);
   const int64_t all_queries = product_of(queries, p.attended), all_keys = product_of(keys, p.attended);
   q = replace(&e, q, head_axis + 1, p.attended, &all_queries, 1);
   k = replace(&e, k, head_axis + 1, p.attended, &all_keys, 1);
   v = replace(&e, v, head_axis + 1, p.attended, &all_keys, 1);
-  if (grouped) {      /* a key's head meets its group of the query's by broadcasting */
-    q = replace(&e, q, head_axis, 1, group, 2);
-    k = replace(&e, k, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
-    v = replace(&e, v, head_axis, 1, (const int64_t[]){ group[0], 1 }, 2);
-  }
   flow_tensor *scores = flow_attention_multiply(&e, q, k, 1); /* {batch, others, heads, all queries, all keys} */
-  if (grouped) scores = replace(&e, scores, head_axis, 2, &heads->heads, 1);
   flow_status status = make_mask(&e, layer, &p, call, head_axis + 1 + 2 * p.attended, queries, keys, start, &mask);
   if (status != FLOW_OK) {
     flow_expression_end(&e);
@@ -429,9 +437,7 @@ flow_status flow_attention_call(flow_context *context, flow_layer *layer, const 
   if (mask) mask = broadcast_flat(&e, mask, scores, head_axis, steps, p.attended, flat);
   flow_tensor *weights = weights_of(&e, scores, mask, zero);
   flow_tensor *used = flow_attention_dropout(&e, layer, weights, call->training);
-  if (grouped) used = replace(&e, used, head_axis, 1, group, 2);
   flow_tensor *y = flow_attention_multiply(&e, used, v, 0);
-  if (grouped) y = replace(&e, y, head_axis, 2, &heads->heads, 1);
   y = transpose(&e, replace(&e, y, head_axis + 1, 1, queries, p.attended), p.back);
   const int64_t width = heads->heads * heads->value_dim; /* heads side by side, as the last kernel has them */
   y = replace(&e, y, p.rank - 2, 2, &width, 1);
