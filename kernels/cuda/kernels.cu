@@ -2,8 +2,11 @@
  * each family (FAMILY_HEADER, FAMILY_KERNELS), to a file of machine code for several GPUs that the plugin carries as data. */
 #include FAMILY_HEADER
 
-/* On one multiprocessor, at least. Without the number the assembler prefers more blocks and spills registers. */
-enum { BLOCKS_TOGETHER = 1 };
+/* Blocks on one multiprocessor, at least: one, unless the family says otherwise. Without the number the assembler prefers more blocks and
+ * spills registers. */
+#ifndef BLOCKS_TOGETHER
+#define BLOCKS_TOGETHER(name) 1
+#endif
 
 /* A kernel may be started while the one before it on its stream still runs, where the host says so (enqueue in runtime_cuda.c). It reads
  * nothing but its arguments until that one is complete and its writes are visible: griddepcontrol.wait of the PTX ISA. That one has waited
@@ -17,7 +20,7 @@ enum { BLOCKS_TOGETHER = 1 };
 #endif
 
 #define ELEMENT(name)                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
+  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER(name))                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
     static_assert(sizeof arguments <= 32000, #name ": a kernel's arguments have at most 32,000 bytes");                     \
@@ -27,7 +30,7 @@ enum { BLOCKS_TOGETHER = 1 };
   }
 
 #define BLOCK(name, phases)                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
+  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER(name))                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
     static_assert(sizeof arguments <= 32000, #name ": a kernel's arguments have at most 32,000 bytes");                     \

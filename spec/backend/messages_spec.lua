@@ -119,6 +119,7 @@ local wrong = {
   { "separable_convolution", { zeros(1, 4, 4, 2), zeros(1, 1, 1, 2), zeros(1, 1, 2, 3), zeros(3) }, depthwise, "4 inputs", "biases" },
   { "separable_convolution", { doubles(1, 4, 4, 2), doubles(1, 1, 1, 2), zeros(1, 1, 2, 3) }, depthwise, "float64", "float32" },
   { "attention", { zeros(2, 5, 3), zeros(2, 4, 3), doubles(2, 4, 3) }, nil, "v is float64", "float32" },
+  { "attention", { doubles(2, 5, 3), doubles(2, 4, 3), doubles(2, 4, 3) }, nil, "q is float64", "16 bits" },
   { "attention", { zeros(2, 5, 3), zeros(1, 4, 3), zeros(2, 4, 3) }, nil, "{1, 4, 3}", "the same axes" },
   { "attention", { zeros(2, 5, 3), zeros(2, 4, 2), zeros(2, 4, 3) }, nil, "3 columns", "2 rows" },
   { "attention", { zeros(2, 5, 3), zeros(2, 4, 3), zeros(2, 5, 3) }, nil, "4 columns", "5 rows" },

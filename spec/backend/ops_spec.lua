@@ -60,8 +60,8 @@ end
 --- Ops without their own case, and why.
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
-  attention_gradient = "of float32 only, made by plans: spec/unit/attention_blocks_spec.lua runs it",
-  attention = "of float32 only, made by plans: spec/unit/attention_blocks_spec.lua runs it",
+  attention_gradient = "made by plans: spec/unit/attention_blocks_spec.lua runs it",
+  attention = "made by plans: spec/unit/attention_blocks_spec.lua runs it",
   gather_dense = "of float32 only, made by plans: spec/unit/gather_dense_spec.lua runs it",
   gather_sum = "of float32 only, made by plans: spec/unit/gather_sum_spec.lua runs it",
   transpose_filters = "made by plans: spec/c/test_cuda_filters.c and spec/unit/transpose_filters_spec.lua run it",

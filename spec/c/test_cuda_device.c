@@ -350,14 +350,13 @@ static void devices_copy_from_each_other(void **state)
 }
 
 /* An op whose family forgot it has an empty list, made in device_table.c, and would only fail when it is called. Those that GPUs do not
- * have yet are named: quantized ones compute in float32, loops are written out, and only plans for the CPU take rows
- * from their table, compute attention by blocks or separable convolutions by bands. */
+ * have yet are named: quantized ones compute in float32, loops are written out, and only plans for the CPU take rows from their table or
+ * compute separable convolutions by bands. */
 static void every_op_has_kernels(void **state)
 {
   (void)state;
-  static const int without[] = { FLOW_OP_quantize,  FLOW_OP_quantize_weights,   FLOW_OP_quantized_convolution,
-                                 FLOW_OP_loop,      FLOW_OP_gather_sum,         FLOW_OP_gather_dense,
-                                 FLOW_OP_attention, FLOW_OP_attention_gradient, FLOW_OP_separable_convolution };
+  static const int without[] = { FLOW_OP_quantize,   FLOW_OP_quantize_weights, FLOW_OP_quantized_convolution,  FLOW_OP_loop,
+                                 FLOW_OP_gather_sum, FLOW_OP_gather_dense,     FLOW_OP_separable_convolution };
   int missing = 0;
   for (int op = 0; op < flow_op_count(); op++) {
     int known = 0;

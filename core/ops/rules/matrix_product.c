@@ -68,9 +68,11 @@ flow_status flow_shape_attention(int op, const flow_attributes *attributes, cons
   const flow_signature v = unswapped(inputs[2], swapped_v);
   const flow_attributes first = { .matmul = { .transpose_b = 1 } }, second = { .matmul = { 0 } };
   flow_signature scores, seen, y;
-  for (int i = 0; i < 3; i++)
-    if (inputs[i].dtype != FLOW_FLOAT32)
-      return flow_rule_fail(op, "%c is %s, expected float32", "qkv"[i], flow_dtype_name(inputs[i].dtype));
+  if (q.dtype != FLOW_FLOAT32 && q.dtype != FLOW_FLOAT16 && q.dtype != FLOW_BFLOAT16)
+    return flow_rule_fail(op, "q is %s, expected float32 or a float of 16 bits", flow_dtype_name(q.dtype));
+  for (int i = 1; i < 3; i++)
+    if (inputs[i].dtype != q.dtype)
+      return flow_rule_fail(op, "%c is %s, expected %s, as q is", "qkv"[i], flow_dtype_name(inputs[i].dtype), flow_dtype_name(q.dtype));
   if (!lead_alike(&q, &k) || !lead_alike(&q, &v))
     return flow_rule_fail(op, "q %s, k %s and v %s are to have the same axes before the last two", flow_shape_text(q.rank, q.dims),
                           flow_shape_text(k.rank, k.dims), flow_shape_text(v.rank, v.dims));

@@ -7,9 +7,10 @@
  *   dv = matmul(w^T, g); ds = softmax_gradient(matmul(g, v^T), w), which where(mask, ds, 0) may follow;
  *   dq = matmul(ds, k); dk = matmul(ds^T, q)                 ->  dv, dq, dk = attention_gradient(g, q, k, v [, mask, a])
  *
- * if nothing else reads scores, weights or their gradients. Small matrices are not fused: they are in the cache from one op to the next,
- * which go on with the rows that the ops before them have made. Runs when a plan for the CPU is made, after gradients were taken and
- * transposes were folded into the products. */
+ * if nothing else reads scores, weights or their gradients. On a GPU q, k and v may have 16 bits beside scores of float32: weights and the
+ * gradients of scores are then cast to 16 bits for the products that read them. On the CPU small matrices are not fused: they are in the
+ * cache from one op to the next, which go on with the rows that the ops before them have made. Runs when a plan is made, after gradients
+ * were taken. */
 #include "ops/matrix_product.h"
 #include "plan/passes/fusion.h"
 
@@ -18,8 +19,15 @@
  * from this number of scores on. */
 enum { MOST_IN_CACHE = 1 << 16, FEWEST_UNMASKED = 1 << 20 };
 
-/* The nodes that the new ones replace; where: NULL without a mask; to_query, to_key: NULL where nobody asks for that gradient. */
-typedef struct forward { const flow_node *scores, *where, *softmax, *result; } forward;
+/* Of kernels for GPUs (kernels/cuda/ops/network/attention.h). MOST_COLUMNS: of q or v. FEWEST_ROWS: a warp has that many at a time, and
+ * blocks share no row's keys; with fewer rows, as where one step is computed after those in a cache, libraries use more of the GPU. */
+enum { MOST_COLUMNS = 256, FEWEST_ROWS = 16 };
+
+/* The nodes that the new ones replace; where: NULL without a mask; cast: of the weights, or NULL; to_query, to_key: NULL where nobody asks
+ * for that gradient. */
+typedef struct forward {
+  const flow_node *scores, *where, *softmax, *cast, *result;
+} forward;
 typedef struct backward { const flow_node *to_weights, *where, *to_value, *to_query, *to_key; } backward;
 
 static const flow_signature *signature_of(const flow_graph *graph, int value) { return &graph->values[value].signature; }
@@ -54,6 +62,22 @@ static int pairs(const flow_graph *graph, const flow_node *node)
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------------------ */
 
+static int has_columns(const flow_signature *x)
+{
+  return x->dims[x->rank - 1] > 0 && x->dims[x->rank - 1] <= MOST_COLUMNS;
+}
+
+/* Whether q, k, v and the result have one dtype, and a device's kernels have room for a row of each. */
+static int is_served(const flow_graph *graph, const forward *p)
+{
+  const flow_signature *q = signature_of(graph, p->scores->inputs[0]), *k = signature_of(graph, p->scores->inputs[1]);
+  const flow_signature *v = signature_of(graph, p->result->inputs[1]), *y = signature_of(graph, p->result->outputs[0]);
+  if (!graph->place) return 1;
+  if (signature_of(graph, p->scores->outputs[0])->dims[q->rank - 2] < FEWEST_ROWS) return 0;
+  return (q->dtype == FLOW_FLOAT32 || q->dtype == FLOW_FLOAT16 || q->dtype == FLOW_BFLOAT16) && k->dtype == q->dtype &&
+         v->dtype == q->dtype && y->dtype == q->dtype && has_columns(q) && has_columns(v);
+}
+
 /* Whether the scores are float32 and more than `most`, of one shape with the weights, and the softmax is over the keys. */
 static int is_large(const flow_graph *graph, const forward *p, int64_t most)
 {
@@ -78,7 +102,11 @@ static int find_forward(const flow_graph *graph, const int *readers, forward *p,
   p->scores = flow_sole_producer(graph, readers, p->where ? p->where->inputs[1] : p->softmax->inputs[0], FLOW_OP_matmul);
   return p->scores && (!p->where || is_mask(graph, p->where)) && is_product(p->scores, FLOW_SWAPPED_B, FLOW_SWAPPED_A | FLOW_SWAPPED_B) &&
          is_product(p->result, 0, FLOW_SWAPPED_B | FLOW_SWAPPED_C) && pairs(graph, p->scores) && pairs(graph, p->result) &&
-         is_large(graph, p, trains && !p->where ? FEWEST_UNMASKED - 1 : MOST_IN_CACHE);
+         is_large(graph, p,
+                  graph->place          ? 0
+                  : trains && !p->where ? FEWEST_UNMASKED - 1
+                                        : MOST_IN_CACHE) &&
+         is_served(graph, p);
 }
 
 /* Writes q, k, v, and the mask and what it puts in place of scores; returns how many operands these are. */
@@ -112,7 +140,8 @@ static flow_status replace_forward(flow_graph *graph, const forward *p)
 static flow_status fuse_forward(flow_graph *graph, const int *readers, int n)
 {
   forward p = { .result = &graph->nodes[n] };
-  p.softmax = flow_sole_producer(graph, readers, p.result->inputs[0], FLOW_OP_softmax);
+  p.cast = flow_sole_producer(graph, readers, p.result->inputs[0], FLOW_OP_cast);
+  p.softmax = flow_sole_producer(graph, readers, p.cast ? p.cast->inputs[0] : p.result->inputs[0], FLOW_OP_softmax);
   return p.softmax && find_forward(graph, readers, &p, 0) ? replace_forward(graph, &p) : FLOW_OK;
 }
 
@@ -124,6 +153,16 @@ static const flow_node *product_reading(const flow_fusion *f, int value, int tra
   for (int n = 0; n < f->graph->node_count; n++) {
     const flow_node *node = &f->graph->nodes[n];
     if (f->live[n] && node->input_count > 0 && node->inputs[0] == value && is_product(node, transposed, swapped)) return node;
+  }
+  return NULL;
+}
+
+/* The cast that reads `value`, which has this many readers; NULL: they are others. */
+static const flow_node *cast_reading(const flow_fusion *f, int value, int readers)
+{
+  for (int n = 0; n < f->graph->node_count && f->readers[value] == readers; n++) {
+    const flow_node *node = &f->graph->nodes[n];
+    if (f->live[n] && node->op == FLOW_OP_cast && node->inputs[0] == value) return node;
   }
   return NULL;
 }
@@ -164,7 +203,9 @@ static int find_backward(const flow_fusion *f, const flow_node *gradient, const 
   b->where = p->where ? masked_gradient(f, ds, p->where->inputs[0]) : NULL;
   if (!b->to_weights || !is_product(b->to_weights, B, BOTH) || (p->where && !b->where)) return 0;
   if (b->where) ds = b->where->outputs[0];
-  b->to_value = product_reading(f, gradient->inputs[1], FLOW_SWAPPED_A, RESULTS);
+  const flow_node *cast = cast_reading(f, ds, 1);
+  if (cast) ds = cast->outputs[0];
+  b->to_value = product_reading(f, p->result->inputs[0], FLOW_SWAPPED_A, RESULTS);
   b->to_query = product_reading(f, ds, 0, RESULTS);
   b->to_key = product_reading(f, ds, FLOW_SWAPPED_A, RESULTS);
   if (!b->to_value || (!b->to_query && !b->to_key) || f->readers[ds] != (b->to_query != NULL) + (b->to_key != NULL)) return 0;
@@ -191,24 +232,35 @@ static flow_status replace_backward(flow_fusion *f, const forward *p, const back
   return FLOW_OK;
 }
 
-/* The weights must have three readers: the result, the gradient of the values and this node. */
+/* Whether what the new node makes has the dtype of q, as its kernels do. */
+static int is_alike(const flow_fusion *f, const forward *p, const flow_node *node)
+{
+  return !node || signature_of(f->graph, node->outputs[0])->dtype == signature_of(f->graph, p->scores->inputs[0])->dtype;
+}
+
+/* The weights must have three readers: the result, the gradient of the values and this node; or this node and a cast, which the others
+ * read. */
 static flow_status fuse_backward(flow_fusion *f, int n)
 {
   enum { RESULTS = FLOW_SWAPPED_B | FLOW_SWAPPED_C };
   const flow_node *gradient = &f->graph->nodes[n];
-  const flow_value *weights = &f->graph->values[gradient->inputs[1]];
-  if (weights->kind != FLOW_VALUE_RESULT || f->readers[gradient->inputs[1]] != 3) return FLOW_OK;
-  forward p = { .softmax = &f->graph->nodes[weights->node], .result = product_reading(f, gradient->inputs[1], 0, RESULTS) };
+  const int weights = gradient->inputs[1];
+  const flow_value *value = &f->graph->values[weights];
+  forward p = { .cast = cast_reading(f, weights, 2) };
+  const int read = p.cast ? p.cast->outputs[0] : weights;
+  if (value->kind != FLOW_VALUE_RESULT || f->readers[read] != (p.cast ? 2 : 3)) return FLOW_OK;
+  p.softmax = &f->graph->nodes[value->node];
+  p.result = product_reading(f, read, 0, RESULTS);
   backward b;
   if (p.softmax->op != FLOW_OP_softmax || !p.result || !find_forward(f->graph, f->readers, &p, 1)) return FLOW_OK;
   if (!find_backward(f, gradient, &p, &b)) return FLOW_OK;
+  if (!is_alike(f, &p, b.to_value) || !is_alike(f, &p, b.to_query) || !is_alike(f, &p, b.to_key)) return FLOW_OK;
   FLOW_TRY(replace_backward(f, &p, &b));
   return replace_forward(f->graph, &p);
 }
 
 flow_status flow_graph_fuse_attention(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  if (graph->place) return FLOW_OK;
-  FLOW_TRY(flow_fusion_run_on_cpu(graph, live, outputs, output_count, FLOW_OP_softmax_gradient, fuse_backward));
+  FLOW_TRY(flow_fusion_run_anywhere(graph, live, outputs, output_count, FLOW_OP_softmax_gradient, fuse_backward));
   return flow_rewrite_each(graph, live, outputs, output_count, FLOW_OP_matmul, fuse_forward);
 }

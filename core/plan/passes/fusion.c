@@ -84,6 +84,12 @@ flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outp
   return graph->place ? run(graph, live, outputs, output_count, op, fuse) : FLOW_OK;
 }
 
+flow_status flow_fusion_run_anywhere(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                                     flow_status (*fuse)(flow_fusion *f, int node))
+{
+  return run(graph, live, outputs, output_count, op, fuse);
+}
+
 flow_status flow_fusion_run_on_cpu(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                                    flow_status (*fuse)(flow_fusion *f, int node))
 {

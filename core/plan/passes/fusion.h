@@ -29,7 +29,9 @@ typedef struct flow_fusion {
  * reads them before the end. Does nothing for a graph of the CPU. */
 flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                             flow_status (*fuse)(flow_fusion *f, int node));
-/* The same for graphs of the CPU only. */
+/* The same for all graphs, and for graphs of the CPU only. */
+flow_status flow_fusion_run_anywhere(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                                     flow_status (*fuse)(flow_fusion *f, int node));
 flow_status flow_fusion_run_on_cpu(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
                                    flow_status (*fuse)(flow_fusion *f, int node));
 /* Whether two values have the same dtype and shape. */

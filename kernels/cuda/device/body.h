@@ -6,7 +6,8 @@
  *   element   BODY void NAME(int64_t i, const NAME_arguments *a): one call for each i of [0, count), in any order, side by side.
  *   block     BODY void NAME(int phase, int thread, int64_t block, void *shared, const NAME_arguments *a): a block of BLOCK_THREADS
  *             threads with BLOCK_SHARED bytes in common. All threads of a block finish a phase before the next one begins; what a thread
- *             must keep from phase to phase is in `shared`. Blocks know nothing of each other.
+ *             must keep from phase to phase is in `shared`, or, where phases are WHOLE, in registers: warps.h. Blocks know nothing of each
+ *             other.
  * A family of kernels is a header, kernels/cuda/FAMILY.h, with arguments, bodies and the list
  *   #define FAMILY_KERNELS(ELEMENT, BLOCK) ELEMENT(name) ELEMENT(other) BLOCK(third, phases)
  * that families.h collects, and a C file, kernels/cuda/FAMILY.c, with the ops' flow_kernel records, which fill the arguments in and call

@@ -10,10 +10,12 @@
 #if defined(__CUDACC__)
 #include <cuda_fp16.h>
 #define UNROLL _Pragma("unroll")
+#define UNROLL_SOME _Pragma("unroll 2") /* where all rounds at once would take too many registers */
 #else
 #include "base/loops.h"
 #include "tensor/tensor.h"
 #define UNROLL FLOW_UNROLL(8)
+#define UNROLL_SOME FLOW_UNROLL(2)
 #endif
 
 /* What an op computes in: float for floats up to 32 bits, double, int64_t for integers, conditions (0 or 1). */

@@ -50,8 +50,9 @@ static uint64_t at(const order *self, uint64_t i)
 
 /* As kernels.cu has it, where a family has its own number. */
 #define SHARED_OF(type) \
-  _Generic((const type *)NULL, const batch_norm_wide_arguments *: WIDE_SHARED, const bundle_arguments *: BUNDLE_SHARED, \
-           const recurrent_arguments *: RECURRENT_SHARED, const reduce_wide_arguments *: REDUCE_WIDE_SHARED, default: BLOCK_SHARED)
+  _Generic((const type *)NULL, const attention_arguments *: ATTENTION_SHARED, const batch_norm_wide_arguments *: WIDE_SHARED,         \
+           const bundle_arguments *: BUNDLE_SHARED, const recurrent_arguments *: RECURRENT_SHARED,                                   \
+           const reduce_wide_arguments *: REDUCE_WIDE_SHARED, default: BLOCK_SHARED)
 /* Where their number is said by the arguments. */
 typedef int phases_function(const void *arguments);
 #define PHASES_OF(type) _Generic((const type *)NULL, const recurrent_arguments *: recurrent_phases, \
@@ -201,9 +202,14 @@ static void run_elements(element_function *element, const emulated_work *work)
   }
 }
 
+/* A body that is whole takes threads in the order that a random number says. */
 static void run_block(const struct kernel *kernel, block_function *body, const emulated_work *work, int64_t block, void *shared)
 {
   int phases = kernel->count_phases ? kernel->count_phases(work->payload) : kernel->phases;
+  if (kernel->phases == WHOLE && !kernel->count_phases) {
+    body(0, (int)emulated_random(BLOCK_THREADS), block, shared, work->payload);
+    return;
+  }
   for (int phase = 0; phase < phases; phase++) {
     order threads = random_order(work->block);
     for (uint64_t t = 0; t < threads.n; t++) body(phase, (int)at(&threads, t), block, shared, work->payload);
