@@ -235,15 +235,21 @@ static const flow_operation records[] = {
   ONE(Log2, "", "log(x) * (1 / log(2))"),
   ONE(Log10, "", "log(x) * (1 / log(10))"),
   ONE(Cbrt, "", "sign(x) * pow(abs(x), 1 / 3)"),
-  ONE(Arcsin, "", "arctan(x * rsqrt((1 - x) * (1 + x)))"),
-  ONE(Arccos, "", "arctan(sqrt((1 - x) / (1 + x))) * 2"),
+  ONE(Arcsin, "", "arctan(x / (1 + sqrt(1 - x) * sqrt(1 + x))) * 2"),
+  ONE(Arccos, "",
+      "size = where(lt(x, 0), -x, x); angle = arctan(sqrt(1 - size) / sqrt(1 + size)) * 2;"
+      "where(lt(x, 0), pi - angle, angle)"),
   ONE(Sinh, "", "(expm1(x) - expm1(-x)) * 0.5"),
-  ONE(Cosh, "", "(exp(x) + exp(-x)) * 0.5"),
+  ONE(Cosh, "",
+      "half = minimum(maximum(x, -1), 1) * 0.5; near = 1 + square(expm1(half) - expm1(-half)) * 0.5;"
+      "where(lt(abs(x), 1), near, (exp(x) + exp(-x)) * 0.5)"),
   ONE(Arcsinh, "",
       "size = abs(x); bounded = minimum(size, 1e8);"
       "near = log1p(bounded + square(bounded) / (1 + sqrt(1 + square(bounded))));"
       "where(eq(x, 0), x, sign(x) * where(gt(size, 1e8), log(maximum(size, 1)) + log(2), near))"),
-  ONE(Arccosh, "", "log(x + sqrt((x - 1) * (x + 1)))"),
+  ONE(Arccosh, "",
+      "bounded = where(gt(x, 1e8), 1e8, x); near = log1p(bounded - 1 + sqrt(bounded - 1) * sqrt(bounded + 1));"
+      "where(gt(x, 1e8), log(maximum(x, 1)) + log(2), near)"),
   ONE(Arctanh, "", "log1p(x * 2 / (1 - x)) * 0.5"),
   ONE(Deg2rad, "", "x * (pi / 180)"),
   ONE(Rad2deg, "", "x * (180 / pi)"),

@@ -39,7 +39,6 @@ local OTHERS = {
   selu = { [-1e-20] = true, [-1e-4] = true, nan = true }, erfinv = { [1e-20] = true, [-1e-20] = true, [1e-4] = true, [-1e-4] = true },
   ReLU = { nan = true }, sparse_plus = { nan = true }, sparse_sigmoid = { nan = true }, celu = { nan = true },
   i0 = "all",
-  arcsin = { [1] = true, [-1] = true }, arccos = { [1] = true, [-1] = true },      -- NaN for infinity
 }
 
 -- Also of NaN: the same. Where an extreme number has NaN in Keras, from a product of 0 and infinity, there may be the limit here.

@@ -26,6 +26,10 @@ end
 for _, name in ipairs { "log2", "log10" } do
   CALLS[name] = function(a) return flow[name](flow.abs(a)) end
 end
+for _, name in ipairs { "arcsin", "arccos" } do
+  CALLS[name] = function(a) return flow[name](flow.tanh(a)) end
+end
+CALLS.arccosh = function(a) return flow.arccosh(flow.abs(a) * 1e20 + 1) end      -- whose square is infinite
 for name in ("eigh slogdet qr svd"):gmatch "%S+" do
   CALLS[name] = function(a) return { flow[name](a) } end
 end

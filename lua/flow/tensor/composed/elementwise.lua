@@ -53,8 +53,13 @@ of_pairs(function(o, a, b) return a * o.pow(o.full_like(a, 2), b) end, "ldexp")
 
 ---- trigonometric and hyperbolic functions ---------------------------------------------------------
 
-of_floats(function(o, x) return o.arctan(x * o.rsqrt((1 - x) * (1 + x))) end, "arcsin")
-of_floats(function(o, x) return o.arctan(o.sqrt((1 - x) / (1 + x))) * 2 end, "arccos")
+-- Of half the angle, so that the slope at 1 and -1 is infinite, and no product of 0 and infinity.
+of_floats(function(o, x) return o.arctan(x / (1 + o.sqrt(1 - x) * o.sqrt(1 + x))) * 2 end, "arcsin")
+of_floats(function(o, x)
+  local size = o.where(o.lt(x, 0), -x, x)
+  local angle = o.arctan(o.sqrt(1 - size) / o.sqrt(1 + size)) * 2
+  return o.where(o.lt(x, 0), pi - angle, angle)
+end, "arccos")
 -- The angle of (x, y): of the quotient that is at most 1, turned into its quadrant. If both are infinite, the quotient is that of their
 -- signs.
 of_pairs(function(o, y, x)
