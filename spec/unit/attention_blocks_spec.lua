@@ -82,6 +82,20 @@ describe("attention over many steps", function()
     end
   end)
 
+  it("lets scores that a mask puts in place weigh what they do, where they are not small", function()
+    local given = {}
+    for i = 1, 3 do given[i] = flow.random.normal({ 1, 2, 300, 8 }, { seed = i }) * 0.3 end
+    local mask = flow.logical_and(masks.causal(1, 300, 300), flow.reshape(flow.arange(300), { 1, 300 }):lt(40))
+    for _, left_out in ipairs { -1, 0, -50, -1e4 } do
+      local function weigh(q, k, v)
+        return flow.matmul(flow.softmax(flow.where(mask, flow.matmul(q, k, { transpose_b = true }), left_out)), v)
+      end
+      local traced = flow.fn(weigh)
+      backend.near(weigh(unpack(given)), traced(unpack(given)), 1e-5, tostring(left_out))
+      assert.equal(1, count(traced:describe(), "attention"))
+    end
+  end)
+
   it("keeps no matrix of scores in training either, where that is large", function()
     local given = {}
     for i = 1, 4 do given[i] = flow.random.normal({ 1, 1, 1100, 8 }, { seed = i }) end

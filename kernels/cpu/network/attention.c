@@ -209,9 +209,9 @@ static int64_t end_seen(const uint8_t *line, int64_t keys)
  * weights are then those of equal scores. */
 static void find_keys(const mask *m, int64_t row, int64_t rows, int64_t keys, int64_t *first, int64_t *end)
 {
-  *first = m->at ? keys : 0;
-  *end = m->at ? 0 : keys;
-  for (int64_t i = row; m->at && i < row + rows; i++) {
+  *first = keys;
+  *end = 0;
+  for (int64_t i = row; i < row + rows; i++) {
     const uint8_t *line = m->at + i * m->row_step;
     const int64_t begin = m->key_step ? first_seen(line, keys) : 0;
     if (!m->key_step || begin == keys) {
@@ -237,14 +237,17 @@ static void leave_out(const mask *m, int64_t row, int64_t first, int64_t end, fl
 
 /* ---- a block --------------------------------------------------------------------------------------------------------------------- */
 
+/* Scores of a mask that are not below this may weigh something beside those that it lets through. */
+#define WEIGHS_NOTHING (-1e5f)
+
 /* Rows [row, row + rows) of a matrix, and the keys [first, end) that they see; others weigh nothing. */
 typedef struct block { int64_t matrix, row, rows, first, end; mask seen; } block;
 
 static block block_of(const attention *a, int64_t matrix, int64_t number)
 {
-  block b = { .matrix = matrix, .row = number * a->block, .seen = mask_of(a, matrix) };
+  block b = { .matrix = matrix, .row = number * a->block, .end = a->keys, .seen = mask_of(a, matrix) };
   b.rows = a->rows - b.row < a->block ? a->rows - b.row : a->block;
-  find_keys(&b.seen, b.row, b.rows, a->keys, &b.first, &b.end);
+  if (b.seen.at && *(const float *)a->inputs[LEFT_OUT].data < WEIGHS_NOTHING) find_keys(&b.seen, b.row, b.rows, a->keys, &b.first, &b.end);
   return b;
 }
 
