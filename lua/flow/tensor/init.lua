@@ -187,15 +187,7 @@ end
 -- eye(n [, m [, k]] [, options]): ones on the diagonal, or k above it.
 takes "n: whole, m?: whole, k: integer = 0, { dtype?; device? }"
 function tensor.eye(n, m, k, options)
-  m = m or n
-  check_dims("flow.eye", { n, m })
-  local t = new_by(options, "float32", { n, m })
-  local diagonal = math.min(n + math.min(k, 0), m - math.max(k, 0))
-  if diagonal <= 0 then return t end
-  local from = k >= 0 and k or -k * m
-  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), from, one))
-  fill(native.tensor(one[0]), 1)
-  return t
+  return require("flow.tensor.composed.spaces").eye(n, m or n, k, options, new_by)
 end
 
 -- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; of whole numbers int32 if it holds all, else

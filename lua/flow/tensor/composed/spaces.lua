@@ -1,5 +1,5 @@
 -- spaces.lua: numbers in a row between two ends: the same distance, or the same factor, from each to the next. The ends are numbers or
--- tensors; between tensors with axes the numbers stand along a new axis.
+-- tensors; between tensors with axes the numbers stand along a new axis. And ones on a diagonal.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -46,6 +46,18 @@ function spaces.linspace(start, stop, num, options, placed)
   values = tensor.tensor(values, { dtype = dtype, device = options.device })
   if options.retstep then return values, (gaps > 0 and width / gaps or width * (0 / 0)):to(dtype) end
   return values
+end
+
+-- n rows and m columns with ones on diagonal k. new_by(options, dtype, dims): a tensor of zeros.
+function spaces.eye(n, m, k, options, new_by)
+  tensor.check_dims("flow.eye", { n, m })
+  local t = new_by(options, "float32", { n, m })
+  local diagonal = math.min(n + math.min(k, 0), m - math.max(k, 0))
+  if diagonal <= 0 then return t end
+  local from = k >= 0 and k or -k * m
+  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), from, one))
+  tensor.fill(native.tensor(one[0]), 1):close()
+  return t
 end
 
 local SPACE = "start: scalar|list, stop: scalar|list, num: whole = 50, { endpoint: boolean = true%s, dtype?, axis: integer = 1; device? }"
