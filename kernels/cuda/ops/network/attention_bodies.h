@@ -68,16 +68,12 @@ BODY void load_step(int dtype, const attention_matrices *m, int64_t first, int64
   }
 }
 
-/* 16 bytes of a row, of which elements beyond the columns are 0. */
+/* 16 bytes of a row, one element after the other; those beyond the columns are 0. */
 BODY wide_bits load_group(int dtype, const attention_matrices *m, int64_t at, int column)
 {
   const int in_group = dtype == FLOW_FLOAT32 ? 4 : 8;
   wide_bits bits;
   UNROLL for (int k = 0; k < 4; k++) bits.at[k] = 0;
-  if (m->together) {
-    if (column < m->columns) bits = *(const wide_bits *)((const char *)m->data + at * (dtype == FLOW_FLOAT32 ? 4 : 2));
-    return bits;
-  }
   UNROLL for (int k = 0; k < in_group; k++)
   {
     if (column + k >= m->columns) continue;
@@ -87,20 +83,33 @@ BODY wide_bits load_group(int dtype, const attention_matrices *m, int64_t at, in
   return bits;
 }
 
-/* A thread's part of a tile: rows from `row` on; those beyond the matrix are 0. */
+/* A thread's part of a tile, rows from `row` on, those beyond the matrix being 0: 16 bytes at a time, all asked for before the first is put
+ * into the tile. */
 BODY void load_tile(int dtype, int size, const attention_matrices *m, int64_t first, int64_t row, int thread, uint32_t *tile)
 {
-  const uint32_t in_group = dtype == FLOW_FLOAT32 ? 4 : 8, groups = (uint32_t)size / in_group;
-  const uint32_t count = (uint32_t)rows_of_tile(dtype, size) * groups, pitch = (uint32_t)pitch_of(dtype, size);
-  const uint32_t begin = (uint32_t)thread;
-  UNROLL for (uint32_t i = 0; i < count; i += BLOCK_THREADS)
+  enum { MOST_GROUPS = 4 };
+  const uint32_t in_group = dtype == FLOW_FLOAT32 ? 4 : 8, groups = (uint32_t)size / in_group, pitch = (uint32_t)pitch_of(dtype, size);
+  const int turns = rows_of_tile(dtype, size) * (int)groups / BLOCK_THREADS;
+  wide_bits bits[MOST_GROUPS];
+  UNROLL for (int i = 0; i < turns; i++)
   {
-    const uint32_t r = (i + begin) / groups, group = (i + begin) % groups;
-    wide_bits bits;
-    UNROLL for (int k = 0; k < 4; k++) bits.at[k] = 0;
-    if (i + begin >= count) continue;
-    if (row + r < m->rows) bits = load_group(dtype, m, first + (row + r) * m->row_step + group * in_group, (int)(group * in_group));
-    *(wide_bits *)(tile + r * pitch + group * 4) = bits;
+    const uint32_t at = (uint32_t)(i * BLOCK_THREADS + thread), r = at / groups, column = at % groups * in_group;
+    const int64_t from = first + (row + r) * m->row_step + column;
+    UNROLL for (int k = 0; k < 4; k++) bits[i].at[k] = 0;
+    if (m->together && row + r < m->rows && (int)column < m->columns)
+      bits[i] = *(const wide_bits *)((const char *)m->data + from * (dtype == FLOW_FLOAT32 ? 4 : 2));
+  }
+  for (int i = 0; i < turns && !m->together; i++) {
+    const uint32_t at = (uint32_t)(i * BLOCK_THREADS + thread), r = at / groups, column = at % groups * in_group;
+    wide_bits one;
+    UNROLL for (int k = 0; k < 4; k++) one.at[k] = 0;
+    if (row + r < m->rows) one = load_group(dtype, m, first + (row + r) * m->row_step + column, (int)column);
+    *(wide_bits *)(tile + r * pitch + at % groups * 4) = one;
+  }
+  UNROLL for (int i = 0; i < turns; i++)
+  {
+    const uint32_t at = (uint32_t)(i * BLOCK_THREADS + thread);
+    if (m->together) *(wide_bits *)(tile + at / groups * pitch + at % groups * 4) = bits[i];
   }
 }
 
