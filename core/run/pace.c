@@ -13,11 +13,12 @@
 #include "run/pace.h"
 
 /* Runs shorter than `worth_a_team` gain less from other threads than handing out parts costs. A thread that sleeps takes up to some 100
- * microseconds to wake on a virtual machine, and its first run finds nothing in its caches, so that a trial has runs of `of_trial`
- * together. A run that takes `too_long` more than was thought, the first of a trial `cold` more, has found a busy machine, and ends the
+ * microseconds to wake on a virtual machine, it may wake on the core of the one that woke it, from where the scheduler takes it some
+ * milliseconds later, and its first run finds nothing in its caches: so a trial has runs of `of_trial` together, or until one is clearly
+ * faster. A run that takes `too_long` more than was thought, the first of a trial `cold` more, has found a busy machine, and ends the
  * trial. The team is tried again after `longest_wait` at the latest, or after LEAST_PATIENCE of its trials if they are longer: what made it
  * slow was perhaps another program, which ends at some time. All in seconds. */
-static const double worth_a_team = 5e-6, of_trial = 600e-6, too_long = 300e-6, cold = 900e-6, longest_wait = 0.15;
+static const double worth_a_team = 5e-6, of_trial = 4e-3, too_long = 300e-6, cold = 900e-6, longest_wait = 0.15;
 
 /* By the usual way a run counts at most as `most_growth` of the mean, so that a single accident does not turn the choice where the two ways
  * are about as fast. What accidents cost counts in `lost`: more than `most_lost` seconds, a slice or two of the scheduler, or than a run
@@ -29,12 +30,12 @@ static const double clearly = 0.95;
 
 /* Patience is between LEAST and MOST. A run by one thread counts at most as MOST_TIMES the mean while the team starts. A trial has up to
  * MOST_TRIED runs, and at least LEAST_TRIED if they are not long. */
-enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_TIMES = 4, LEAST_TRIED = 4, MOST_TRIED = 16, LONG_RUNS = 8 };
+enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_TIMES = 4, LEAST_TRIED = 4, MOST_TRIED = 256 };
 
 /* Runs that tell how fast a way is, after runs of the other way, which takes `seconds` for one. */
 static int runs_that_tell(double seconds)
 {
-  if (seconds > LONG_RUNS * of_trial) return 1;
+  if (seconds > of_trial) return 1;
   double runs = of_trial / seconds;
   return runs > MOST_TRIED ? MOST_TRIED : runs < LEAST_TRIED ? LEAST_TRIED : (int)runs;
 }
@@ -94,7 +95,8 @@ static void note_trial(flow_pace *pace, int team, double rows, double each)
   }
   if (each < pace->best) pace->best = each;
   if ((each - pace->seconds[pace->team]) * rows > (first ? cold : too_long)) pace->trial = 1;
-  if (--pace->trial > 0) return;
+  if (--pace->trial > 0 && pace->best >= clearly * pace->seconds[pace->team]) return;
+  pace->trial = 0;
   be_patient(pace, pace->team, 0.5);
   pace->seconds[team] = pace->best;
   pace->spent = 0;
@@ -142,6 +144,7 @@ void flow_pace_note(flow_pace *pace, int team, double rows, double seconds)
     }
     if (pace->started++ == 0 || each < pace->seconds[1]) pace->seconds[1] = each;
     pace->patience[0] = pace->patience[1] = LEAST_PATIENCE;
+    if (pace->started > 1 && pace->seconds[1] < clearly * pace->seconds[0]) pace->to_start = pace->started;
     if (!starts(pace)) choose_first(pace);
   } else if (starts(pace)) {
     pace->seconds[0] += (each < MOST_TIMES * pace->seconds[0] ? each - pace->seconds[0] : (MOST_TIMES - 1) * pace->seconds[0]) / 4;
