@@ -174,9 +174,11 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_batch_norm.c: on a device, one op does a normalization and the sum and the relu after it. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_convolutions.c: on the CPU, a convolution does the minimum after it; and one op a depthwise and a pointwise one. live[] as above. */
+/* fuse_convolutions.c: on the CPU, a convolution does the minimum, or the sum and the relu, after it; and one op a depthwise and a
+ * pointwise one. live[] as above. */
 flow_status flow_graph_fuse_ceilings(flow_graph *graph, const char *live, const int *outputs, int output_count);
 flow_status flow_graph_fuse_separable(flow_graph *graph, const char *live, const int *outputs, int output_count);
+flow_status flow_graph_fuse_sums(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one
  * node. live[] as above. */
 flow_status flow_graph_transpose_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);

@@ -192,6 +192,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   FLOW_TRY(run_pass(flow_graph_fuse_images, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_ceilings, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_separable, graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_fuse_sums, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_relu_gradients, graph, plan->outputs, count));
   if (!graph->place) FLOW_TRY(run_pass(flow_graph_fold_transposes, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_batch_norm, graph, plan->outputs, count));

@@ -4,6 +4,7 @@
 #ifndef FLOW_CPU_OUTER_PIECES_H
 #define FLOW_CPU_OUTER_PIECES_H
 
+#include "cpu/piece_grid.h"
 #include "kernels.h"
 #include "flow.h"
 #include "ops/op.h"
@@ -23,13 +24,13 @@ static inline int flow_outer_axis(const flow_operand *out)
  * flow_run_outer_piece keeps the operands of a piece on the stack. */
 static inline int64_t flow_outer_pieces(const flow_call *call)
 {
-  enum { WANTED = 16, LEAST_BYTES = 32 << 10 }; /* pieces; of one: a few microseconds */
+  enum { WANTED = 16, LEAST_BYTES = 12 << 10 }; /* pieces; of one: about a microsecond */
   const flow_operand *out = &call->outputs[0];
   int axis = flow_outer_axis(out);
   if (axis < 0 || call->input_count > FLOW_MAX_OPERANDS) return 1;
   int64_t bytes = (int64_t)flow_dtype_size(out->dtype);
   for (int i = axis; i < out->rank; i++) bytes *= out->shape[i];
-  int64_t pieces = bytes / LEAST_BYTES < WANTED ? bytes / LEAST_BYTES : WANTED;
+  int64_t pieces = bytes / LEAST_BYTES < WANTED ? flow_power_of_two(bytes / LEAST_BYTES) : WANTED;
   if (pieces > out->shape[axis]) pieces = out->shape[axis];
   return pieces > 1 ? pieces : 1;
 }

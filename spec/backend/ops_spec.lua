@@ -71,6 +71,7 @@ local exceptions = {
   quantize = "of bytes: spec/c/test_quantized.c and spec/unit/quantization_spec.lua run it",
   quantize_weights = "of bytes, too", quantized_convolution = "of bytes, too",
   separable_convolution = "of float32 only, made by plans: spec/unit/fuse_convolutions_spec.lua and spec/c/test_pieces.c run it",
+  convolution_add = "of float32 only, made by plans: spec/unit/fuse_convolutions_spec.lua and spec/c/test_pieces.c run it",
   global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
   all_gather = "made by plans: spec/c/test_replicas.c runs it",
   loop = "made by flow_loop_end: spec/golden/loops_spec.lua and spec/unit/loops_spec.lua run it, and differentiate it",

@@ -355,8 +355,8 @@ static void devices_copy_from_each_other(void **state)
 static void every_op_has_kernels(void **state)
 {
   (void)state;
-  static const int without[] = { FLOW_OP_quantize,   FLOW_OP_quantize_weights, FLOW_OP_quantized_convolution,  FLOW_OP_loop,
-                                 FLOW_OP_gather_sum, FLOW_OP_gather_dense,     FLOW_OP_separable_convolution };
+  static const int without[] = { FLOW_OP_quantize,   FLOW_OP_quantize_weights, FLOW_OP_quantized_convolution, FLOW_OP_loop,
+                                 FLOW_OP_gather_sum, FLOW_OP_gather_dense,     FLOW_OP_separable_convolution, FLOW_OP_convolution_add };
   int missing = 0;
   for (int op = 0; op < flow_op_count(); op++) {
     int known = 0;

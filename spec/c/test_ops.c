@@ -79,6 +79,7 @@ static void ops_without_gradient_are_meant(void **state)
     FLOW_OP_transpose_filters,
     FLOW_OP_convolution_gradient_relu,
     FLOW_OP_separable_convolution,
+    FLOW_OP_convolution_add,
     FLOW_OP_batch_norm_relu,
     FLOW_OP_gather_sum,
     FLOW_OP_gather_dense,

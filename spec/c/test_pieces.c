@@ -80,6 +80,16 @@ static int draw_convolution(uint32_t *state, sample *s, int quantized)
   return 1;
 }
 
+/* A convolution with a bias, and what is added to its result. */
+static int draw_sum(uint32_t *state, sample *s)
+{
+  if (!draw_convolution(state, s, 0)) return 0;
+  if (s->attributes.convolution.pool[0] || s->inputs[0].operand.dtype != FLOW_FLOAT32) return 0;
+  s->op = FLOW_OP_convolution_add;
+  add_input(s, state, FLOW_FLOAT32, 4, s->result);
+  return 1;
+}
+
 /* x, both kernels, then the biases that there are. */
 static int draw_separable(uint32_t *state, sample *s)
 {
@@ -126,7 +136,8 @@ static int draw_pooling(uint32_t *state, sample *s)
 static int draw_sample(uint32_t *state, sample *s)
 {
   memset(s, 0, sizeof *s);
-  int kind = draw(state, 0, 6);
+  int kind = draw(state, 0, 7);
+  if (kind == 7) return draw_sum(state, s);
   if (kind == 6) return draw_separable(state, s);
   return kind < 3 ? draw_convolution(state, s, 0) : kind < 5 ? draw_convolution(state, s, 1) : draw_pooling(state, s);
 }
@@ -239,34 +250,47 @@ static void run_whole(const flow_kernel *kernel, const sample *s, results *r)
 }
 
 /* Numbers of few bits, whose sums are exact in any order. */
-static void separable_variants_agree(void **state)
+static void variants_agree(int draw_one(uint32_t *state, sample *s))
 {
-  (void)state;
   int count = case_count(100), runs = 0;
   uint32_t random = 11;
   for (int number = 0; number < count; number++) {
     sample s;
     memset(&s, 0, sizeof s);
-    int drawn = draw_separable(&random, &s);
+    int drawn = draw_one(&random, &s);
     for (int i = 0; i < s.input_count; i++) tensor_fill_exact(&s.inputs[i], &random);
     for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0] && drawn; i++) {
       const flow_device *device = flow_cpu_device_for(test_isas[i]);
-      const flow_kernel *bands = device ? device->kernels[s.op] : NULL;
-      results fast, plain;
-      if (!bands) continue;
-      assert_string_equal(bands[0].variant, "bands");
-      assert_string_equal(bands[1].variant, "plain");
-      run_whole(&bands[0], &s, &fast);
-      run_whole(&bands[1], &s, &plain);
-      if (memcmp(fast.tensors[0].operand.data, plain.tensors[0].operand.data, plain.tensors[0].memory.bytes) != 0)
-        fail_msg("case %d: bands and plain of %s differ", number, test_isas[i]);
-      runs++;
-      free_results(&s, &fast);
-      free_results(&s, &plain);
+      const flow_kernel *kernel = device ? device->kernels[s.op] : NULL, *plain = kernel;
+      results expected, found;
+      if (!kernel) continue;
+      while (strcmp(plain->variant, "plain") != 0) plain++;
+      run_whole(plain, &s, &expected);
+      for (; kernel != plain; kernel++) {
+        if (strcmp(kernel->variant, "winograd") == 0 || (kernel->supports && !kernel->supports(&expected.call))) continue;
+        run_whole(kernel, &s, &found);
+        if (memcmp(found.tensors[0].operand.data, expected.tensors[0].operand.data, expected.tensors[0].memory.bytes) != 0)
+          fail_msg("case %d: %s and plain of %s differ", number, kernel->variant, test_isas[i]);
+        runs++;
+        free_results(&s, &found);
+      }
+      free_results(&s, &expected);
     }
     for (int i = 0; i < s.input_count; i++) tensor_free(&s.inputs[i]);
   }
   assert_true(runs > count / 2);
+}
+
+static void separable_variants_agree(void **state)
+{
+  (void)state;
+  variants_agree(draw_separable);
+}
+
+static void sum_variants_agree(void **state)
+{
+  (void)state;
+  variants_agree(draw_sum);
 }
 
 /* How many pieces a call without images has may be asked, too: none divides by their number. */
@@ -296,6 +320,6 @@ static void calls_without_images(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = { cmocka_unit_test(pieces_do_not_change_a_bit), cmocka_unit_test(separable_variants_agree),
-                                      cmocka_unit_test(calls_without_images) };
+                                      cmocka_unit_test(sum_variants_agree), cmocka_unit_test(calls_without_images) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

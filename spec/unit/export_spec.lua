@@ -232,7 +232,7 @@ describe("model:export", function()
       "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
       "convolution_gradient_relu", "batch_norm_relu", "gather_sum", "gather_dense", "attention", "attention_gradient", "layer_norm", "loop",
-      "quantize", "quantize_weights", "quantized_convolution", "separable_convolution",
+      "quantize", "quantize_weights", "quantized_convolution", "separable_convolution", "convolution_add",
       "cholesky", "solve", "solve_triangle", "lu", "qr", "eigh", "svd",      -- ONNX' operators take no matrices apart
     } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }

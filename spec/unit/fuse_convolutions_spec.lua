@@ -1,5 +1,5 @@
---- Plans for predictions compute a depthwise convolution together with the pointwise one that alone reads it, and minima with any: the
---- values of eager calls. Sizes, kernels, strides, activations and normalizations are random; FLOW_CASES=10000 tries this many.
+--- Plans for predictions compute a depthwise convolution together with the pointwise one that alone reads it, and minima and sums with any:
+--- the values of eager calls. Sizes, kernels, strides, activations and normalizations are random; FLOW_CASES=10000 tries this many.
 local flow = require "flow"
 local arguments = require "spec.backend.random_ops.arguments"
 local backend = require "spec.support.backend"
@@ -75,6 +75,49 @@ describe("a convolution and a minimum", function()
       local predict = flow.fn(f)
       is_close(f(x), predict(x), label)
       if not pool then assert.is_nil(ops_of(predict, x):find("\nminimum ", 1, true), label) end
+    end
+  end)
+end)
+
+describe("a convolution and a tensor that is added to it", function()
+  it("are one op in plans, with the relu after it, with the same values", function()
+    local added_to = 0
+    for number = FIRST, LAST do
+      local draw = arguments.source(number).draw
+      local size, channels = { draw(7, 40), draw(7, 40) }, draw(1, 3) == 1 and draw(1, 4) or 8 * draw(1, 6)
+      local filters, options = draw(1, 3) == 1 and draw(1, 8) or draw(9, 70), { strides = draw(1, 2), padding = "same" }
+      local one, two = layers.Conv2D(filters, draw(1, 5), options), layers.Conv2D(filters, draw(1, 5), options)
+      local kind, relu, norm = draw(1, 4), draw(1, 2) == 1, draw(1, 2) == 1 and layers.BatchNormalization()
+      local function f(x, r)
+        local y = one(x)
+        if norm then y = norm(y) end
+        local other = kind == 1 and two(x) or kind == 2 and flow.sin(y) or r      -- kind 2: a second reader
+        y = number % 2 == 0 and y + other or other + y
+        return relu and flow.relu(y) or y
+      end
+      local label = ("number %d: of {%d, %d, %d} to %d, kind %d"):format(number, size[1], size[2], channels, filters, kind)
+      local x = backend.uniform({ draw(1, 3), size[1], size[2], channels }, number, -1, 1):to("float32")
+      local r = backend.uniform(one(x).shape, number + 1, -1, 1):to("float32")
+      local predict = flow.fn(f)
+      is_close(f(x, r), predict(x, r), label)
+      local profile = ops_of(predict, x, r)
+      assert.equal(kind ~= 2, profile:find("\nconvolution_add ", 1, true) ~= nil, label)
+      added_to = added_to + (kind ~= 2 and 1 or 0)
+    end
+    assert.is_true(added_to > 0)
+  end)
+
+  it("stay two where the tensor has another shape, or is the convolution itself", function()
+    local x, convolution = flow.random.normal { 2, 6, 6, 4 }, layers.Conv2D(5, 3)
+    local one_row = flow.random.normal { 1, 4, 5 }
+    local cases = {
+      function() return convolution(x) + one_row end,
+      function() local y = convolution(x) return y + y end,
+    }
+    for i, f in ipairs(cases) do
+      local planned = flow.fn(f)
+      is_close(f(), planned(), "case " .. i)
+      assert.is_nil(ops_of(planned):find("convolution_add", 1, true), "case " .. i)
     end
   end)
 end)

@@ -2,6 +2,7 @@
  * as relu6 has it.
  *
  *   minimum(convolution(..), c)                                             ->  convolution(.., ceiling c)
+ *   convolution(x, w, b) + r, relu(convolution(x, w, b) + r)                ->  convolution_add(x, w, b, r), of which r has the shape
  *   convolution(convolution(x, w in groups of one channel), p {1, 1, ..})   ->  separable_convolution(x, w, p), by bands of rows
  *
  * Training reads results again for its gradients, so that this happens in plans for predictions. Runs when a plan is made, after
@@ -59,6 +60,39 @@ static flow_status fuse_ceiling(flow_fusion *f, int index)
   return FLOW_OK;
 }
 
+/* The sum `index` becomes the convolution to which it adds a tensor. Of two convolutions the later one: it is nearer to the sum. */
+static flow_status fuse_sum(flow_fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index], *made = NULL;
+  int added = -1;
+  for (int side = 0; side < 2; side++) {
+    const flow_node *one = flow_sole_producer(f->graph, f->readers, node->inputs[side], FLOW_OP_convolution);
+    if (!one || one < made || !is_plain(f, one) || one->input_count != 3 || one->attributes.convolution.groups != 1 ||
+        one->attributes.convolution.activation != FLOW_LINEAR || one->attributes.convolution.ceiling != 0 ||
+        !flow_fusion_alike(f, node->inputs[0], node->inputs[1]) || node->inputs[0] == node->inputs[1])
+      continue;
+    made = one;
+    added = node->inputs[1 - side];
+  }
+  if (!made) return FLOW_OK;
+  int inputs[4] = { made->inputs[0], made->inputs[1], made->inputs[2], added };
+  flow_attributes attributes = made->attributes;
+  flow_signature results[2] = { *signature_of(f, node->outputs[0]), *signature_of(f, made->outputs[1]) };
+  return flow_graph_rewrite(f->graph, index, FLOW_OP_convolution_add, inputs, 4, &attributes, results, 2);
+}
+
+/* The relu `index` becomes the convolution_add before it. */
+static flow_status fuse_relu_of_sum(flow_fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  const flow_node *made = flow_sole_producer(f->graph, f->readers, node->inputs[0], FLOW_OP_convolution_add);
+  if (!made || made->attributes.convolution.activation != FLOW_LINEAR) return FLOW_OK;
+  flow_attributes attributes = made->attributes;
+  attributes.convolution.activation = FLOW_RELU;
+  flow_signature results[2] = { *signature_of(f, node->outputs[0]), *signature_of(f, made->outputs[1]) };
+  return flow_graph_rewrite(f->graph, index, FLOW_OP_convolution_add, made->inputs, made->input_count, &attributes, results, 2);
+}
+
 /* The pointwise convolution `index` becomes both. */
 static flow_status fuse_pointwise(flow_fusion *f, int index)
 {
@@ -79,6 +113,12 @@ static flow_status fuse_pointwise(flow_fusion *f, int index)
 flow_status flow_graph_fuse_ceilings(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
   return flow_fusion_run_on_cpu(graph, live, outputs, output_count, FLOW_OP_minimum, fuse_ceiling);
+}
+
+flow_status flow_graph_fuse_sums(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  FLOW_TRY(flow_fusion_run_on_cpu(graph, live, outputs, output_count, FLOW_OP_add, fuse_sum));
+  return flow_fusion_run_on_cpu(graph, live, outputs, output_count, FLOW_OP_relu, fuse_relu_of_sum);
 }
 
 flow_status flow_graph_fuse_separable(flow_graph *graph, const char *live, const int *outputs, int output_count)

@@ -32,6 +32,7 @@ typedef struct layout {
   size_t  packed;                   /* floats of packed weights */
   size_t  band_floats;              /* scratch: the band, then the ring */
   int passed_on;                    /* the call's: lines of y are fetched before they are written */
+  const float *y, *added;           /* the call's results, and what is added to each; NULL: nothing */
 } layout;
 
 /* How this call is walked, from its shapes alone (passed_on changes no bit): pieces, chunks and threads see the same layout.
@@ -41,6 +42,8 @@ static layout layout_of(const flow_call *call)
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
   const flow_geometry *s = &l.s;
   l.passed_on = call->outputs[0].passed_on;
+  l.y = call->outputs[0].data;
+  l.added = flow_added(call);
   l.pixel = s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in;
   l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in || s->bytes;
   l.width = s->in[1] + s->before[1] + s->after[1];
@@ -54,7 +57,8 @@ static layout layout_of(const flow_call *call)
   l.ring_floats = s->pooled && !l.by_two ? s->out[1] * BLOCK : 0;
   l.one_run = s->dilation[1] == 1 && s->groups == 1 && !s->depthwise;
   l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
-  l.dots = l.one_run && !s->pooled && s->channels_out <= FLOW_MOST_DOTS && s->kernel[1] * s->group_in >= LEAST_DOT;
+  l.dots = l.one_run && !s->pooled && call->op != FLOW_OP_convolution_add && s->channels_out <= FLOW_MOST_DOTS &&
+           s->kernel[1] * s->group_in >= LEAST_DOT;
   l.packed = l.dots ? flow_dots_floats(s) : flow_packed_floats(s, 0);
   l.band_floats = l.copied ? (size_t)flow_padded_channels(l.band_rows * l.width * l.pixel) : 0;
   return l;
@@ -165,6 +169,14 @@ static void pool_row(const flow_geometry *s, const float *const *rows, int64_t s
   else pool_windows(s->pool[0], s->pool[1], s, rows, step, channels, y, index);
 }
 
+/* Of results from `y` on. */
+static flow_epilogue epilogue_for(const layout *l, const float *y)
+{
+  flow_epilogue epilogue = flow_epilogue_of(&l->s);
+  if (l->added) epilogue.added = l->added + (y - l->y);
+  return epilogue;
+}
+
 /* Row `row` of one block of output channels, without pooling: a kernel's rows that meet zeros above or below the image are left out. x: the
  * input row under the first row of the kernel; taps, weights: of the whole kernel. */
 static void convolve_inside(const layout *l, const flow_taps *taps, int64_t row, const float *x, const float *weights, const float *bias,
@@ -176,7 +188,7 @@ static void convolve_inside(const layout *l, const flow_taps *taps, int64_t row,
   int64_t rows = flow_rows_inside(row * s->stride[0] - s->before[0], s->dilation[0], s->in[0], s->kernel[0], &first);
   inside.offsets += first * per_row;
   inside.count = rows * per_row;
-  flow_convolve_row(&inside, x, weights + first * per_row * taps->run * flow_padded_channels(channels), bias, flow_limits_of(s), channels,
+  flow_convolve_row(&inside, x, weights + first * per_row * taps->run * flow_padded_channels(channels), bias, epilogue_for(l, y), channels,
                     y, s->channels_out, s->out[1]);
 }
 
@@ -196,10 +208,10 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
   flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : l->dots ? flow_dots_row : flow_convolve_row;
   int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
   if (!s->pooled) {
-    const flow_limits limits = flow_limits_of(s);
+    const flow_epilogue epilogue = flow_epilogue_of(s);
     for (int64_t row = first; row < last; row++, x += row_step)
       if (!s->depthwise && !l->dots) convolve_inside(l, &taps, row, x, weights, bias, channels, y + row * y_row);
-      else convolve_row(&taps, x, weights, bias, limits, channels, y + row * y_row, s->channels_out, s->out[1]);
+      else convolve_row(&taps, x, weights, bias, epilogue, channels, y + row * y_row, s->channels_out, s->out[1]);
     return;
   }
   /* Windows of 2 x 2 side by side: the four outputs of a window are in registers together, and the ring is not needed. */
@@ -218,7 +230,7 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     int64_t top = row * s->pool_stride[0];
     if (done < top) done = top;
     for (; done < top + s->pool[0]; done++)
-      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, flow_no_limits(), step,
+      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, flow_no_epilogue(), step,
                    ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
     for (int64_t ky = 0; ky < s->pool[0]; ky++) rows[ky] = ring + (top + ky) % s->pool[0] * l->ring_floats;
     pool_row(s, rows, step, channels, y ? y + row * y_row : NULL, index ? index + row * y_row : NULL);
@@ -356,6 +368,29 @@ const flow_kernel FLOW_KERNELS(convolution)[] = {
     .pieces = FLOW_ISA_NAME(convolution_product_pieces),
     .run_piece = FLOW_ISA_NAME(convolution_product_run_piece) },
   FLOW_PIECES_ENTRY(depthwise, "depthwise"),
+  FLOW_PIECES_ENTRY(convolution_winograd, "winograd"),
+  { .variant = "plain", .run = flow_convolution_plain },
+  { 0 }
+};
+
+/* Not of a depthwise convolution, whose rows have an engine of their own. */
+static int supports_direct_add(const flow_call *call)
+{
+  return supports_direct(call) && !layout_of(call).s.depthwise;
+}
+
+/* Of the same variants those that can add. */
+const flow_kernel FLOW_KERNELS(convolution_add)[] = {
+  { .variant = "direct",
+    .supports = supports_direct_add,
+    .cost = cost_direct,
+    .shared_bytes = shared_bytes,
+    .scratch_bytes = scratch_bytes,
+    .prepare = prepare,
+    .run = run_direct,
+    .pieces = pieces_direct,
+    .run_piece = run_direct_piece },
+  FLOW_PIECES_ENTRY(pointwise, "pointwise"),
   FLOW_PIECES_ENTRY(convolution_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }

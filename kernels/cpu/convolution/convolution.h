@@ -11,6 +11,7 @@
 #include "cpu/piece_grid.h"
 #include "cpu/pooling/pool_window.h"
 #include "cpu/variant.h"
+#include "ops/op.h"
 
 /* Element `at` of x. */
 static inline const void *flow_input_at(const flow_geometry *geometry, const void *x, int64_t at)
@@ -150,35 +151,49 @@ typedef struct flow_pixels {
 #define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
 #define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 
-/* What results are held within: at least, then at most; a NaN stays. */
-typedef struct flow_limits {
+/* What is done with sums: `added`, where there is any, is added to them, then they are held within limits: at least, then at most; a NaN
+ * stays. added has y's layout, from the element on that goes where y points to. */
+typedef struct flow_epilogue {
   float least, most;
-} flow_limits;
+  const float *added;
+} flow_epilogue;
 typedef struct vf_limits {
   vf least, most;
 } vf_limits;
 
-static inline flow_limits flow_limits_of(const flow_geometry *s)
+static inline flow_epilogue flow_epilogue_of(const flow_geometry *s)
 {
-  return (flow_limits){ s->relu ? 0.0f : -__builtin_inff(), (float)s->ceiling };
+  return (flow_epilogue){ .least = s->relu ? 0.0f : -__builtin_inff(), .most = (float)s->ceiling };
 }
-static inline flow_limits flow_no_limits(void)
+static inline flow_epilogue flow_no_epilogue(void)
 {
-  return (flow_limits){ -__builtin_inff(), __builtin_inff() };
+  return (flow_epilogue){ .least = -__builtin_inff(), .most = __builtin_inff() };
+}
+/* The same for results that begin `floats` later. */
+static inline flow_epilogue flow_epilogue_at(flow_epilogue epilogue, int64_t floats)
+{
+  if (epilogue.added) epilogue.added += floats;
+  return epilogue;
 }
 
-ALWAYS_INLINE vf_limits vf_limits_of(flow_limits limits)
+ALWAYS_INLINE vf_limits vf_limits_of(flow_epilogue epilogue)
 {
-  return (vf_limits){ vf_set(limits.least), vf_set(limits.most) };
+  return (vf_limits){ vf_set(epilogue.least), vf_set(epilogue.most) };
 }
 ALWAYS_INLINE vf vf_within(vf a, vf_limits limits)
 {
   return vf_at_most(vf_at_least(a, limits.least), limits.most);
 }
 
-/* y[pixel][channel] = bias[channel] + sum over taps of x * weights, within limits, for `width` pixels that are y_step floats
+/* What convolution_add adds to the results of this call; NULL for convolution. */
+static inline const float *flow_added(const flow_call *call)
+{
+  return call->op == FLOW_OP_convolution_add ? call->inputs[3].data : NULL;
+}
+
+/* y[pixel][channel] = bias[channel] + sum over taps of x * weights, and the epilogue, for `width` pixels that are y_step floats
  * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels]. */
-typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits,
+typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_epilogue epilogue,
                                int64_t channels, float *y, int64_t y_step, int64_t width);
 flow_row_function flow_convolve_row;
 
@@ -187,12 +202,13 @@ flow_row_function flow_convolve_row;
 void flow_convolve_pooled_row(const flow_taps *taps, const float *x, int64_t row_step, const float *weights, const float *bias,
                               int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step, int64_t width);
 
-/* The same for a depthwise convolution: each channel reads the input channel at its own place, as whole vectors (the
- * input is padded), and every run is one tap. */
+/* The same for a depthwise convolution, where nothing is added: each channel reads the input channel at its own place, as whole vectors
+ * (the input is padded), and every run is one tap. */
 flow_row_function flow_depthwise_row;
 
-/* The same for a few channels, at most FLOW_MOST_DOTS, whose pixels are neighbours (y_step is `channels`); every run is a row of the
- * kernel. weights: as flow_pack_dots() has them, {channels, kernel rows, floats of a run filled up with zeros to whole vectors}. */
+/* The same for a few channels, at most FLOW_MOST_DOTS, where nothing is added, whose pixels are neighbours (y_step is `channels`); every
+ * run is a row of the kernel. weights: as flow_pack_dots() has them, {channels, kernel rows, floats of a run filled up with zeros to whole
+ * vectors}. */
 enum { FLOW_MOST_DOTS = 4 };
 flow_row_function flow_dots_row;
 void flow_pack_dots(const flow_geometry *geometry, const float *w, float *packed);
@@ -218,11 +234,11 @@ flow_products_function flow_depthwise_products;
 
 #define flow_multiply_pixels FLOW_ISA_NAME(multiply_pixels)
 
-/* `pixels` results of the channels [begin, outputs) from `inputs` channels: bias + from[pixel][inputs] weights, within limits ->
+/* `pixels` results of the channels [begin, outputs) from `inputs` channels: bias + from[pixel][inputs] weights, and the epilogue ->
  * to[pixel][channel]. begin: a multiple of BLOCK. weights: as flow_pack_weights() has those of a kernel of one tap; bias_step: 1, or 0
  * where the first BLOCK numbers of bias are those of all blocks. from_step, to_step: floats from pixel to pixel. */
 void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                          int64_t bias_step, flow_limits limits, int64_t begin, int64_t outputs, float *to, int64_t to_step);
+                          int64_t bias_step, flow_epilogue epilogue, int64_t begin, int64_t outputs, float *to, int64_t to_step);
 
 /* The pointwise variants (convolution_pointwise.c). */
 FLOW_PIECES(pointwise);

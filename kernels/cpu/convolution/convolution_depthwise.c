@@ -30,13 +30,13 @@ ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_t
 }
 
 /* One row of outputs, a vector of channels at a time: tiles of PIXELS pixels, then the pixels that are left one by one. */
-void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits,
+void flow_depthwise_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_epilogue epilogue,
                         int64_t channels, float *y, int64_t y_step, int64_t width)
 {
   int64_t padded = flow_padded_channels(channels), tiles = width / PIXELS, done = tiles * PIXELS;
   for (int64_t c = 0; c < channels; c += VL) {
     vf start = vf_load(bias + c);
-    const vf_limits within = vf_limits_of(limits);
+    const vf_limits within = vf_limits_of(epilogue);
     depthwise_tiles(PIXELS, tiles, taps, x + c, weights + c, padded, start, within, channels - c, y + c, y_step);
     depthwise_tiles(1, width - done, taps, x + done * taps->pixel_step + c, weights + c, padded, start, within, channels - c,
                     y + done * y_step + c, y_step);

@@ -21,18 +21,37 @@ ALWAYS_INLINE void own_lines(const int vectors, const int pixels, float *y, int6
   }
 }
 
+/* What is added to the sums of a tile. */
+ALWAYS_INLINE void add_to_tile(const int vectors, const int pixels, const float *added, int64_t step, int64_t channels, vf *sums)
+{
+  FLOW_UNROLL(12)
+  for (int p = 0; p < pixels; p++) {
+    FLOW_UNROLL(2)
+    for (int b = 0; b < vectors; b++) {
+      int64_t lanes = channels - b * VL;
+      sums[p * vectors + b] += lanes >= VL ? vf_load(added + p * step + b * VL) : vf_load_part(added + p * step + b * VL, (int)lanes);
+    }
+  }
+}
+
 /* `count` tiles one after the other. vectors and pixels are constants at every call, so that sums stays in registers. */
 ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t count, const flow_taps *taps, const float *x,
-                                  const float *weights, const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
+                                  const float *weights, const float *bias, flow_epilogue epilogue, int64_t channels, float *y,
+                                  int64_t y_step)
 {
   const int64_t step = taps->pixel_step;
   const int whole = channels == vectors * VL;   /* else the tile is stored through spill */
   float spill[SUMS * VL];
-  const vf_limits within = vf_limits_of(limits);
+  const vf_limits within = vf_limits_of(epilogue);
+  const float *added = epilogue.added;
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vf sums[SUMS];
     FLOW_UNROLL(24)
     for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
+    if (added) {
+      add_to_tile(vectors, pixels, added, y_step, channels, sums);
+      added += pixels * y_step;
+    }
     if (taps->passed_on) own_lines(vectors, pixels, y, y_step);
     /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
     const float *w = weights, *fetched = flow_fetch_lines(taps->ahead, taps->count * taps->run);
@@ -70,10 +89,10 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
 
 /* One case for each width of a tile: constants, for which compilers keep all sums in registers. */
 #define TILES(vectors, pixels) \
-  case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, limits, channels, y, y_step); break;
+  case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, epilogue, channels, y, y_step); break;
 
 static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
-                             flow_limits limits, int64_t channels, float *y, int64_t y_step)
+                             flow_epilogue epilogue, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     TILES(1, 1) TILES(1, 2) TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6)
@@ -84,7 +103,7 @@ static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *tap
 /* The numbers of pixels and vectors as constants, so that each case has its sums in registers. Tiles are at most as large as the registers
  * allow (first comment). */
 static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
-                             flow_limits limits, int64_t channels, float *y, int64_t y_step)
+                             flow_epilogue epilogue, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     TILES(2, 1) TILES(2, 2) TILES(2, 3) TILES(2, 4) TILES(2, 5) TILES(2, 6)
@@ -103,14 +122,21 @@ typedef float vh_unaligned __attribute__((vector_size(32), aligned(4), may_alias
 enum { HALF = VL / 2 };
 
 ALWAYS_INLINE void convolve_half_tiles(const int pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                                       const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
+                                       const float *bias, flow_epilogue epilogue, int64_t channels, float *y, int64_t y_step)
 {
   const int64_t step = taps->pixel_step;
-  const vh least = limits.least - (vh){ 0 }, most = limits.most - (vh){ 0 };
+  const vh least = epilogue.least - (vh){ 0 }, most = epilogue.most - (vh){ 0 };
+  const __mmask8 lanes = (__mmask8)((1u << channels) - 1);
+  const float *added = epilogue.added;
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vh sums[PIXELS_1];
     FLOW_UNROLL(12)
     for (int i = 0; i < pixels; i++) sums[i] = *(const vh_unaligned *)bias;
+    if (added) {
+      FLOW_UNROLL(12)
+      for (int p = 0; p < pixels; p++) sums[p] += (vh)_mm256_maskz_loadu_ps(lanes, added + p * y_step);
+      added += pixels * y_step;
+    }
     const float *w = weights;
     int64_t tap = 0;
     do {
@@ -126,16 +152,16 @@ ALWAYS_INLINE void convolve_half_tiles(const int pixels, int64_t count, const fl
     for (int p = 0; p < pixels; p++) {
       vh sum = (vh)_mm256_min_ps((__m256)most, _mm256_max_ps((__m256)least, (__m256)sums[p])); /* a NaN stays */
       if (channels == HALF) *(vh_unaligned *)(y + p * y_step) = sum;
-      else _mm256_mask_storeu_ps(y + p * y_step, (__mmask8)((1u << channels) - 1), (__m256)sum);
+      else _mm256_mask_storeu_ps(y + p * y_step, lanes, (__m256)sum);
     }
   }
 }
 
 #define HALF_TILES(pixels) \
-  case pixels: convolve_half_tiles(pixels, count, taps, x, weights, bias, limits, channels, y, y_step); break;
+  case pixels: convolve_half_tiles(pixels, count, taps, x, weights, bias, epilogue, channels, y, y_step); break;
 
 static void convolve_tiles_half(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
-                                const float *bias, flow_limits limits, int64_t channels, float *y, int64_t y_step)
+                                const float *bias, flow_epilogue epilogue, int64_t channels, float *y, int64_t y_step)
 {
   switch (pixels) {
     HALF_TILES(1) HALF_TILES(2) HALF_TILES(3) HALF_TILES(4) HALF_TILES(5) HALF_TILES(6)
@@ -145,7 +171,7 @@ static void convolve_tiles_half(int64_t pixels, int64_t count, const flow_taps *
 #endif
 
 typedef void tiles_function(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights, const float *bias,
-                            flow_limits limits, int64_t channels, float *y, int64_t y_step);
+                            flow_epilogue epilogue, int64_t channels, float *y, int64_t y_step);
 
 /* For a block of this many channels. */
 static tiles_function *tiles_for(int64_t channels)
@@ -157,8 +183,8 @@ static tiles_function *tiles_for(int64_t channels)
 }
 
 /* The row is cut into the fewest tiles, whose widths differ by one at most: no narrow tile at the end. */
-void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits, int64_t channels,
-                       float *y, int64_t y_step, int64_t width)
+void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_epilogue epilogue,
+                       int64_t channels, float *y, int64_t y_step, int64_t width)
 {
   if (width == 0) return;
   tiles_function *convolve_tiles_of = tiles_for(channels);
@@ -166,8 +192,9 @@ void flow_convolve_row(const flow_taps *taps, const float *x, const float *weigh
   int64_t tiles = (width + widest - 1) / widest, narrow = width / tiles, wide_tiles = width % tiles;
   int64_t split = wide_tiles * (narrow + 1);
   const float *rest = x + split * taps->pixel_step;
-  convolve_tiles_of(narrow + 1, wide_tiles, taps, x, weights, bias, limits, channels, y, y_step);
-  convolve_tiles_of(narrow, tiles - wide_tiles, taps, rest, weights, bias, limits, channels, y + split * y_step, y_step);
+  convolve_tiles_of(narrow + 1, wide_tiles, taps, x, weights, bias, epilogue, channels, y, y_step);
+  convolve_tiles_of(narrow, tiles - wide_tiles, taps, rest, weights, bias, flow_epilogue_at(epilogue, split * y_step), channels,
+                    y + split * y_step, y_step);
 }
 
 /* Only the last block of a group is filled up, to whole vectors: the same as if the whole group were. */

@@ -47,7 +47,7 @@ ALWAYS_INLINE void dots_tile(const int outputs, const int pixels, const flow_tap
 
 /* All pixels of a row. The last tile may do some a second time, with the same bits. */
 ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const float *x, const float *weights, const float *bias,
-                            flow_limits limits, float *y, int64_t width)
+                            flow_epilogue epilogue, float *y, int64_t width)
 {
   enum { WIDEST = VL };
   /* A tile's outputs are neighbours in y, pixel after pixel: its biases are those of one pixel, repeated. */
@@ -55,7 +55,7 @@ ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const floa
   float repeated[VL] = { 0 };
   for (int i = 0; i < outputs * pixels; i++) repeated[i] = bias[i % outputs];
   const vf added = vf_load(repeated);
-  const vf_limits within = vf_limits_of(limits);
+  const vf_limits within = vf_limits_of(epilogue);
   int64_t p = 0;
   for (; width >= pixels && p < width; p += pixels) {
     if (p > width - pixels) p = width - pixels;
@@ -65,15 +65,15 @@ ALWAYS_INLINE void dots_row(const int outputs, const flow_taps *taps, const floa
 }
 
 /* The number of outputs as a constant, so that each case has its sums in registers. y_step is `channels` here (convolution.h). */
-void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_limits limits, int64_t channels,
+void flow_dots_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, flow_epilogue epilogue, int64_t channels,
                    float *y, int64_t y_step, int64_t width)
 {
   (void)y_step;
   switch (channels) {
-  case 1: dots_row(1, taps, x, weights, bias, limits, y, width); break;
-  case 2: dots_row(2, taps, x, weights, bias, limits, y, width); break;
-  case 3: dots_row(3, taps, x, weights, bias, limits, y, width); break;
-  case 4: dots_row(4, taps, x, weights, bias, limits, y, width); break;
+  case 1: dots_row(1, taps, x, weights, bias, epilogue, y, width); break;
+  case 2: dots_row(2, taps, x, weights, bias, epilogue, y, width); break;
+  case 3: dots_row(3, taps, x, weights, bias, epilogue, y, width); break;
+  case 4: dots_row(4, taps, x, weights, bias, epilogue, y, width); break;
   }
 }
 

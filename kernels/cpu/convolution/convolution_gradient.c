@@ -258,9 +258,9 @@ static const float *phase_gradient(const layout *l, const stride_phase *rows, co
         own.offsets += top * per_row;
         own.count = inside * per_row;
         if (s->depthwise)
-          flow_depthwise_row(&taps, from, weights, bias, flow_no_limits(), channels, to + row * row_step, pixel_step, width);
+          flow_depthwise_row(&taps, from, weights, bias, flow_no_epilogue(), channels, to + row * row_step, pixel_step, width);
         else
-          flow_convolve_row(&own, from, weights + top * of_row, bias, flow_no_limits(), channels, to + row * row_step, pixel_step, width);
+          flow_convolve_row(&own, from, weights + top * of_row, bias, flow_no_epilogue(), channels, to + row * row_step, pixel_step, width);
       }
       weights += rows->taps.count * columns->taps.count * inputs * flow_padded_channels(channels);
     }
@@ -368,7 +368,8 @@ static int64_t rows_of_piece(const flow_call *call, const layout *l)
 {
   const flow_geometry *s = &l->s;
   if (!call->outputs[1].unused || !call->outputs[2].unused || l->groups[0] < 1) return l->groups[0];
-  return flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), l->groups[0], 1, 1, 1).band;
+  int64_t bands = flow_cut_pieces(flow_multiply_adds(s) / (double)(s->images ? s->images : 1), l->groups[0], 1, 1, 1).bands;
+  return (l->groups[0] + bands - 1) / bands;
 }
 
 /* One piece if dw or db is wanted: their sums run over all rows. */

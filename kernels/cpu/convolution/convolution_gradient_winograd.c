@@ -213,9 +213,11 @@ static void band_gradient(const flow_call *call, const layout *l, int64_t image,
   if (!dx || !all.rows) return;
   /* dx is the convolution of the gradient, padded by 2 - before, with the rotated kernel. */
   for (int axis = 0; axis < 2; axis++) dy.origin[axis] = s->before[axis] - 2;
-  flow_tile_result to = {
-    .y = dx + image * input, .bias = call->shared, .limits = flow_no_limits(), .size = { s->in[0], s->in[1] }, .channels = s->channels_in
-  };
+  flow_tile_result to = { .y = dx + image * input,
+                          .bias = call->shared,
+                          .epilogue = flow_no_epilogue(),
+                          .size = { s->in[0], s->in[1] },
+                          .channels = s->channels_in };
   int64_t blocks = (to.channels + BLOCK - 1) / BLOCK;
   flow_winograd_convolve(l->f, &dy, &all, 0, flow_tile_count(&all), 0, blocks, weights_of(call, s), &to, scratch);
 }

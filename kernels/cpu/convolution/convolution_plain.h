@@ -28,8 +28,9 @@ static REAL PLAIN(value_at)(const flow_geometry *s, const void *x, int64_t first
   return (REAL)(sum * s->input_scale + (s->has_bias ? (double)b[channel] : 0.0));
 }
 
-/* y and, with pooling, the index of each window's maximum. A NaN wins; the first of equals wins. */
-static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first, const REAL *w, const REAL *b, REAL *y, uint8_t *index)
+/* y and, with pooling, the index of each window's maximum. A NaN wins; the first of equals wins. added: to each result; may be NULL. */
+static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first, const REAL *w, const REAL *b, const REAL *added, REAL *y,
+                           uint8_t *index)
 {
   for (int64_t row = 0; row < s->result[0]; row++) {
     for (int64_t column = 0; column < s->result[1]; column++) {
@@ -40,6 +41,7 @@ static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first,
           REAL value = PLAIN(value_at)(s, x, first, w, b, top + k / s->pool[1], left + k % s->pool[1], channel);
           if (value > best || value != value) { best = value; argmax = k; }
         }
+        if (added) best += added[(row * s->result[1] + column) * s->channels_out + channel];
         if (s->relu && best <= 0) { best = 0; argmax = NO_ARGMAX; }
         if (!s->pooled && best > (REAL)s->ceiling) best = (REAL)s->ceiling;
         int64_t at = (row * s->result[1] + column) * s->channels_out + channel;
@@ -55,11 +57,12 @@ static void PLAIN(run)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *w = call->inputs[1].data, *b = s->has_bias ? call->inputs[2].data : NULL;
   REAL *y = call->outputs[0].data;
+  const REAL *added = (const REAL *)(const void *)flow_added(call); /* of floats alone */
   uint8_t *index = call->outputs[1].data;
   int64_t input = s->in[0] * s->in[1] * s->channels_in, output = s->result[0] * s->result[1] * s->channels_out;
-  for (int64_t image = 0; image < s->images; image++)
-    PLAIN(forward)(s, call->inputs[0].data, image * input, w, b, y ? y + image * output : NULL,
-          s->pooled && index ? index + image * output : NULL);
+  for (int64_t image = 0; image < s->images; image++) PLAIN(forward)
+  (s, call->inputs[0].data, image * input, w, b, added ? added + image * output : NULL, y ? y + image * output : NULL,
+   s->pooled && index ? index + image * output : NULL);
 }
 
 /* Spreads the gradient g of conv output (row, column, channel) to dx, dw, db; each may be NULL. */

@@ -67,7 +67,7 @@ static int64_t band_of(int64_t pixels, int64_t pixel_floats)
 }
 
 void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, int64_t inputs, const float *weights, const float *bias,
-                          int64_t bias_step, flow_limits limits, int64_t begin, int64_t outputs, float *to, int64_t to_step)
+                          int64_t bias_step, flow_epilogue epilogue, int64_t begin, int64_t outputs, float *to, int64_t to_step)
 {
   const int64_t offset = 0;
   flow_ahead ahead = { NULL, NULL };
@@ -78,8 +78,9 @@ void flow_multiply_pixels(int64_t pixels, const float *from, int64_t from_step, 
     for (int64_t block = begin; block < outputs; block += BLOCK) {
       /* The next block of weights is fetched while this one is read by all tiles of the band. */
       ahead = flow_weights_ahead(weights, (block + BLOCK) * inputs, BLOCK * inputs, inputs * flow_padded_channels(outputs));
-      flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step, limits,
-                        outputs - block < BLOCK ? outputs - block : BLOCK, to + first * to_step + block, to_step, width);
+      flow_convolve_row(&taps, from + first * from_step, weights + block * inputs, bias + block * bias_step,
+                        flow_epilogue_at(epilogue, first * to_step + block), outputs - block < BLOCK ? outputs - block : BLOCK,
+                        to + first * to_step + block, to_step, width);
     }
   }
 }
@@ -123,13 +124,14 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
 {
   const float *weights = call->shared, *biases = weights + flow_packed_floats(s, 0), *x = call->inputs[0].data;
   float *y = call->outputs[0].data;
-  const flow_limits limits = flow_limits_of(s);
+  flow_epilogue epilogue = flow_epilogue_of(s);
+  epilogue.added = flow_added(call);
   int64_t band = gathers(s) ? GATHERED_PIXELS : last - first;
   for (; first < last && y; first += band) {
     int64_t pixels = last - first < band ? last - first : band;
     const float *from = gathers(s) ? gather(s, x, first, pixels, call->scratch) : x + first * s->channels_in;
-    flow_multiply_pixels(pixels, from, s->channels_in, s->channels_in, weights, biases, 1, limits, begin, end, y + first * s->channels_out,
-                         s->channels_out);
+    flow_multiply_pixels(pixels, from, s->channels_in, s->channels_in, weights, biases, 1,
+                         flow_epilogue_at(epilogue, first * s->channels_out), begin, end, y + first * s->channels_out, s->channels_out);
   }
 }
 
@@ -142,11 +144,16 @@ flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64
   return FLOW_OK;
 }
 
+static int64_t blocks_of(const flow_geometry *s)
+{
+  return (s->channels_out + BLOCK - 1) / BLOCK;
+}
+
 /* Few weights are read by all bands, many by one group. */
 static flow_piece_grid pieces_of(const flow_geometry *s)
 {
   enum { FEW_WEIGHTS = 256 << 10 };
-  return flow_cut_pieces(flow_multiply_adds(s), pixels_of(s) > 0 ? pixels_of(s) : 1, 1, (s->channels_out + BLOCK - 1) / BLOCK,
+  return flow_cut_pieces(flow_multiply_adds(s), pixels_of(s) > 0 ? pixels_of(s) : 1, 1, blocks_of(s),
                          flow_packed_floats(s, 0) * sizeof(float) <= FEW_WEIGHTS);
 }
 
@@ -162,10 +169,8 @@ flow_status FLOW_ISA_NAME(pointwise_run_piece)(const flow_call *call, int64_t pi
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   flow_piece_grid pieces = pieces_of(&s);
-  int64_t first = piece / pieces.groups * pieces.band, begin = piece % pieces.groups * pieces.group * BLOCK;
-  int64_t last = first + pieces.band < pixels_of(&s) ? first + pieces.band : pixels_of(&s);
-  int64_t end = begin + pieces.group * BLOCK < s.channels_out ? begin + pieces.group * BLOCK : s.channels_out;
-  convolve(call, &s, first, last, begin, end);
+  flow_piece of = flow_piece_of(&pieces, piece, pixels_of(&s), blocks_of(&s));
+  convolve(call, &s, of.first, of.last, of.begin * BLOCK, of.end * BLOCK < s.channels_out ? of.end * BLOCK : s.channels_out);
   return FLOW_OK;
 }
 
@@ -272,7 +277,7 @@ static void band_gradient(const flow_geometry *s, const shared_view *shared, int
     flow_outer_products(&range, x, shared->positions, s->channels_in, g + block,
                         s->channels_out - block < BLOCK ? s->channels_out - block : BLOCK, dw + block, s->channels_out);
   if (dx)
-    flow_multiply_pixels(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, flow_no_limits(), 0, s->channels_in, dx,
+    flow_multiply_pixels(pixels, g, g_step, s->channels_out, shared->weights, shared->bias, 0, flow_no_epilogue(), 0, s->channels_in, dx,
                          s->channels_in);
 }
 

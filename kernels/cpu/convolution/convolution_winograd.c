@@ -65,10 +65,11 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
     .bias = call->shared,
     .pooled = s->pooled,
     .relu = s->relu,
-    .limits = flow_limits_of(s),
+    .epilogue = flow_epilogue_of(s),
     .size = { s->result[0], s->result[1] },
     .channels = s->channels_out,
   };
+  result.epilogue.added = flow_added(call);
   flow_tile_range range = range_of(s, flow_winograd_f(call));
   if (!result.y && !result.index) return;
   flow_winograd_convolve(flow_winograd_f(call), &source, &range, first, last, begin, end, weights_of(call, s), &result, call->scratch);
@@ -92,22 +93,29 @@ flow_status FLOW_ISA_NAME(convolution_winograd_run)(const flow_call *call, int p
   return FLOW_OK;
 }
 
+/* Blocks of channels that stay together, and how many such groups there are. */
+static int64_t blocks_of_group(const flow_geometry *s)
+{
+  enum { MANY_BLOCKS = 8 };
+  return blocks_of(s) < MANY_BLOCKS ? 1 : 2;
+}
+static int64_t groups_of(const flow_geometry *s)
+{
+  return (blocks_of(s) + blocks_of_group(s) - 1) / blocks_of_group(s);
+}
+
 /* Bands are of tiles. Every piece transforms its tiles of the input and reads its part of the weights once: if a second-level cache does
  * not hold the weights, bands are as long as the chunks of the whole call. */
 static flow_piece_grid pieces_of(const flow_call *call, const flow_geometry *s)
 {
-  enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20, MANY_BLOCKS = 8 };
+  enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20 };
   int f = flow_winograd_f(call);
   int64_t tiles = tiles_of(call, s), chunk = flow_winograd_chunk(f, s->channels_in, tiles > 0 ? tiles : 1);
   int64_t weights = (int64_t)flow_winograd_weights_floats(f, s->channels_in, s->channels_out) * (int64_t)sizeof(float);
   int64_t units = (tiles + LEAST_TILES - 1) / LEAST_TILES, least = tiles > 0 ? (tiles + chunk - 1) / chunk : 1;
   double multiply_adds = (double)(tiles * (f + 2) * (f + 2)) * (double)(s->channels_in * s->channels_out);
   if (units < least) units = least;
-  int64_t blocks = blocks_of(s), unit = blocks < MANY_BLOCKS ? 1 : 2;
-  flow_piece_grid pieces = flow_cut_pieces(2 * multiply_adds, units, least, (blocks + unit - 1) / unit, weights <= MANY_WEIGHTS);
-  pieces.band = (tiles + pieces.bands - 1) / pieces.bands;
-  pieces.group *= unit;
-  return pieces;
+  return flow_cut_pieces(2 * multiply_adds, units, least, groups_of(s), weights <= MANY_WEIGHTS);
 }
 
 int64_t FLOW_ISA_NAME(convolution_winograd_pieces)(const flow_call *call)
@@ -122,10 +130,9 @@ flow_status FLOW_ISA_NAME(convolution_winograd_run_piece)(const flow_call *call,
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   flow_piece_grid pieces = pieces_of(call, &s);
-  int64_t tiles = tiles_of(call, &s), first = piece / pieces.groups * pieces.band, begin = piece % pieces.groups * pieces.group;
-  int64_t last = first + pieces.band < tiles ? first + pieces.band : tiles;
-  int64_t end = begin + pieces.group < blocks_of(&s) ? begin + pieces.group : blocks_of(&s);
-  if (first < last) convolve(call, &s, first, last, begin, end);
+  flow_piece of = flow_piece_of(&pieces, piece, tiles_of(call, &s), groups_of(&s));
+  int64_t begin = of.begin * blocks_of_group(&s), end = of.end * blocks_of_group(&s);
+  if (of.first < of.last) convolve(call, &s, of.first, of.last, begin, end < blocks_of(&s) ? end : blocks_of(&s));
   return FLOW_OK;
 }
 

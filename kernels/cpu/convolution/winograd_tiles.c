@@ -233,10 +233,10 @@ void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, con
 
 /* ---- tiles of outputs ---------------------------------------------------------------------------------------------- */
 
-/* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. plane: floats from plane to plane of m. limits: of
- * what is not pooled. */
-ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf_limits within, int relu,
-                               vf values[4][4], vi argmax[4][4])
+/* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. plane: floats from plane to plane of m. more: what is
+ * added to each result, of what is not pooled, as are the limits; NULL: nothing. */
+ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf_limits within, const vf (*more)[4],
+                               int relu, vf values[4][4], vi argmax[4][4])
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
   winograd_columns(WINOGRAD_OUTPUT, f, m, (f + 2) * plane, plane, half);
@@ -248,7 +248,9 @@ ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, in
     FLOW_UNROLL(4)
     for (int j = 0; j < f; j += 1 + pooled) {
       if (!pooled) {
-        values[i][j] = vf_within(row[0][j] + bias, within);
+        vf sum = row[0][j] + bias;
+        if (more) sum += more[i][j];
+        values[i][j] = vf_within(sum, within);
       } else {
         vf best = row[0][j] + bias;
         vi where = { 0 };
@@ -270,12 +272,18 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
                               const float *bias, int64_t channels, int64_t rows, int64_t columns, float *y, uint8_t *index)
 {
   const int side = pooled ? f / 2 : f;
-  const vf_limits within = vf_limits_of(result->limits);
+  const vf_limits within = vf_limits_of(result->epilogue);
   int64_t pixel_step = result->channels, row_step = result->size[1] * result->channels;
+  const float *added = result->epilogue.added ? flow_epilogue_at(result->epilogue, y - result->y).added : NULL;
   for (int64_t c = 0; c < channels; c += VL) {
-    vf values[4][4];
+    vf values[4][4], more[4][4];
     vi argmax[4][4];
-    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), within, result->relu, values, argmax);
+    for (int i = 0; i < side && added; i++)
+      for (int j = 0; j < side; j++) {
+        const float *from = added + i * row_step + j * pixel_step + c;
+        more[i][j] = i >= rows || j >= columns ? (vf){ 0 } : channels - c >= VL ? vf_load(from) : vf_load_part(from, (int)(channels - c));
+      }
+    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), within, added ? (const vf(*)[4])more : NULL, result->relu, values, argmax);
     int64_t lanes = channels - c;
     if (rows == side && columns == side && lanes >= VL) {
       FLOW_UNROLL(4)

@@ -36,13 +36,14 @@ static inline flow_tile_place flow_tile_at(const flow_tile_range *range, int64_t
 
 static inline int64_t flow_tile_count(const flow_tile_range *range) { return range->images * range->rows * range->columns; }
 
-/* What becomes of the outputs: y = sums + bias within limits, or pool(relu(sums + bias)), the pool 2 x 2. */
+/* What becomes of the outputs: y = sums + bias and the epilogue, whose `added` begins where y does, or pool(relu(sums + bias)), the pool
+ * 2 x 2. */
 typedef struct flow_tile_result {
   float       *y;                       /* NULL: not wanted; image 0 */
   uint8_t     *index;                   /* of the maxima of the pool; NULL: not wanted */
   const float *bias;                    /* [padded channels] */
   int          pooled, relu;
-  flow_limits limits;
+  flow_epilogue epilogue;
   int64_t      size[2], channels;       /* of an image of y */
 } flow_tile_result;
 

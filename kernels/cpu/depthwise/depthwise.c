@@ -62,10 +62,10 @@ void flow_depthwise_band(const flow_geometry *s, const float *packed, const floa
 {
   const float *biases = packed + flow_depthwise_blocks(s) * taps_of(s) * VL, *zeros = biases + flow_depthwise_blocks(s) * VL;
   float *top = y - first * s->out[1] * s->channels_in;
-  const flow_limits limits = flow_limits_of(s);
+  const flow_epilogue epilogue = flow_epilogue_of(s);
   for (int64_t block = begin; block < end; block++) {
     flow_depthwise_plane p = forward_plane(s, block * VL, zeros);
-    flow_depthwise_convolve(&p, first, last, x + block * VL, packed + block * taps_of(s) * VL, biases + block * VL, limits,
+    flow_depthwise_convolve(&p, first, last, x + block * VL, packed + block * taps_of(s) * VL, biases + block * VL, epilogue,
                             top + block * VL);
   }
 }
@@ -221,8 +221,8 @@ static void input_gradient(const flow_geometry *s, const float *shared, int64_t 
     float *to = dx + (py * s->in[1] + px) * c;
     for (int64_t channel = 0; channel < c; channel += VL, weights += p.axis[0].taps * p.axis[1].taps * VL) {
       p.lanes = (int)(c - channel < VL ? c - channel : VL);
-      flow_depthwise_convolve(&p, first, last < p.axis[0].result ? last : p.axis[0].result, g + channel, weights, shared, flow_no_limits(),
-                              to + channel);
+      flow_depthwise_convolve(&p, first, last < p.axis[0].result ? last : p.axis[0].result, g + channel, weights, shared,
+                              flow_no_epilogue(), to + channel);
     }
   }
 }

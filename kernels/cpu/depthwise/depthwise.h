@@ -40,10 +40,10 @@ void flow_depthwise_pack(const flow_geometry *s, const float *w, const float *b,
 void flow_depthwise_band(const flow_geometry *s, const float *packed, const float *x, int64_t first, int64_t last, int64_t begin,
                          int64_t end, float *y);
 
-/* result = bias + sum over taps of source * weights, within limits, for the result rows first .. last - 1.
+/* result = bias + sum over taps of source * weights, within the epilogue's limits, for the result rows first .. last - 1.
  * weights: [tap][VL] row by row, bias: [VL]. */
 void flow_depthwise_convolve(const flow_depthwise_plane *plane, int64_t first, int64_t last, const float *source, const float *weights,
-                             const float *bias, flow_limits limits, float *result);
+                             const float *bias, flow_epilogue epilogue, float *result);
 
 /* sums[tap][VL] += sum over the result rows first .. last - 1 and their columns, in a fixed order, of source * g. */
 void flow_depthwise_gradient(const flow_depthwise_plane *plane, int64_t first, int64_t last, const float *source, const float *g,

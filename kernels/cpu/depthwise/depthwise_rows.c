@@ -195,10 +195,10 @@ static void three_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows,
 
 /* Rows first .. last - 1 of one block of channels */
 void flow_depthwise_convolve(const flow_depthwise_plane *p, int64_t first, int64_t last, const float *source, const float *weights,
-                             const float *bias, flow_limits limits, float *result)
+                             const float *bias, flow_epilogue epilogue, float *result)
 {
   vf start = vf_load(bias);
-  const vf_limits within = vf_limits_of(limits);
+  const vf_limits within = vf_limits_of(epilogue);
   if (!flow_depthwise_three(p)) {
     for (int64_t row = first, rows; row < last; row += rows) {
       int64_t begin, end;

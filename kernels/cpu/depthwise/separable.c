@@ -100,13 +100,13 @@ static void convolve(const flow_call *call, const separable *s, int64_t image, i
   const float *packed = call->shared, *weights = packed + first_floats(s), *biases = weights + flow_packed_floats(b, 0);
   const float *x = (const float *)call->inputs[0].data + image * a->in[0] * a->in[1] * a->channels_in;
   float *between = call->scratch, *y = (float *)call->outputs[0].data + image * b->out[0] * b->out[1] * b->channels_out;
-  const flow_limits limits = flow_limits_of(b);
+  const flow_epilogue epilogue = flow_epilogue_of(b);
   int64_t band = band_rows(a);
   for (; first < last; first += band) {
     int64_t rows = last - first < band ? last - first : band, pixels = rows * a->out[1];
     float *to = y + first * b->out[1] * b->channels_out;
     flow_depthwise_band(a, packed, x, first, first + rows, 0, flow_depthwise_blocks(a), between);
-    flow_multiply_pixels(pixels, between, a->channels_in, a->channels_in, weights, biases, 1, limits, begin, end, to, b->channels_out);
+    flow_multiply_pixels(pixels, between, a->channels_in, a->channels_in, weights, biases, 1, epilogue, begin, end, to, b->channels_out);
   }
 }
 
@@ -133,17 +133,18 @@ static double work_of(const separable *s)
   return 3 * (double)(s->first.out[0] * s->first.out[1]) * taps * (double)s->first.channels_in + products_of(&s->second);
 }
 
-/* Of one image, as many as a power of two, so that two, four or eight members have the same work: bands of rows, or, where there are few
- * rows, groups of blocks of the output's channels, each of which computes all of the result between. */
+static int64_t blocks_of(const separable *s)
+{
+  return (s->second.channels_out + BLOCK - 1) / BLOCK;
+}
+
+/* Of one image: bands of rows, or, where there are few rows, groups of blocks of the output's channels, each of which computes all of the
+ * result between. */
 static flow_piece_grid pieces_of(const separable *s)
 {
-  enum { WANTED = 16, LEAST_WORK = 1 << 17, FEW_ROWS = 4 }; /* pieces; multiply-adds of one: a few microseconds */
-  int64_t blocks = (s->second.channels_out + BLOCK - 1) / BLOCK, rows = s->first.out[0];
-  int64_t most = rows < FEW_ROWS ? blocks : rows;
-  flow_piece_grid pieces = { .bands = 1, .groups = 1 };
-  int64_t *count = rows < FEW_ROWS ? &pieces.groups : &pieces.bands;
-  while (*count * 2 <= WANTED && *count * 2 <= most && work_of(s) >= (double)(*count * 2) * LEAST_WORK) *count *= 2;
-  return pieces;
+  enum { FEW_ROWS = 4 };
+  int64_t rows = s->first.out[0];
+  return rows < FEW_ROWS ? flow_cut_pieces(work_of(s), 1, 1, blocks_of(s), 0) : flow_cut_pieces(work_of(s), rows, 1, 1, 1);
 }
 
 static int64_t count_pieces(const flow_call *call)
@@ -157,12 +158,9 @@ static flow_status run_piece(const flow_call *call, int64_t piece)
 {
   separable s = separable_of(call);
   flow_piece_grid pieces = pieces_of(&s);
-  int64_t band = piece / pieces.groups % pieces.bands, group = piece % pieces.groups, rows = s.first.out[0];
-  int64_t blocks = (s.second.channels_out + BLOCK - 1) / BLOCK, begin = blocks * group / pieces.groups * BLOCK;
-  int64_t end = blocks * (group + 1) / pieces.groups * BLOCK;
-  if (end > s.second.channels_out) end = s.second.channels_out;
-  if (call->outputs[0].data)
-    convolve(call, &s, piece / (pieces.bands * pieces.groups), rows * band / pieces.bands, rows * (band + 1) / pieces.bands, begin, end);
+  flow_piece of = flow_piece_of(&pieces, piece, s.first.out[0], blocks_of(&s));
+  int64_t end = of.end * BLOCK < s.second.channels_out ? of.end * BLOCK : s.second.channels_out;
+  if (call->outputs[0].data) convolve(call, &s, of.image, of.first, of.last, of.begin * BLOCK, end);
   return FLOW_OK;
 }
 
