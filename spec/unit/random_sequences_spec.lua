@@ -168,7 +168,7 @@ table.sort(WAY_NAMES)
 --- Numbers as text with all their digits, names sorted; places in messages are left out, and numbers of objects.
 local function told(value)
   if type(value) == "number" then return ("%.17g"):format(value) end
-  if type(value) ~= "table" then return (tostring(value):gsub("^[^\n]-:%d+: ", ""):gsub('"[%w_]+"', "")) end
+  if type(value) ~= "table" then return (tostring(value):gsub("^[^\n]-:%d+: ", ""):gsub('"[%w_]+"', ""):gsub("_%d+", "")) end
   local list, keys = {}, {}
   for key in pairs(value) do keys[#keys + 1] = key end
   table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
