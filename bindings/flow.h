@@ -239,7 +239,7 @@ FLOW_API flow_status flow_tensor_view(flow_tensor *source, int rank, const int64
                                       int64_t offset, flow_tensor **out);
 /* The view at one position of the first axis, from 0, without that axis. FLOW_INVALID_ARGUMENT: there is none. */
 FLOW_API flow_status flow_tensor_view_at(flow_tensor *source, int64_t position, flow_tensor **out);
-/* One reference more; returns the same tensor. From any thread. */
+/* One more reference; returns the same tensor. From any thread. */
 FLOW_API flow_tensor *flow_tensor_retain(flow_tensor *tensor);
 /* One reference less; the last one frees it. NULL is fine. From any thread. */
 FLOW_API void        flow_tensor_release(flow_tensor *tensor);
@@ -356,7 +356,7 @@ FLOW_API int         flow_activation_known(const char *name);
 /* A variable with a copy of `initial`. name is copied. trainable: whether tapes watch it and optimizers of models train it.
  * sync: a flow_sync, how its copies on several replicas relate. Returns a new reference. */
 FLOW_API flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out);
-/* One reference more. From any thread. */
+/* One more reference. From any thread. */
 FLOW_API flow_variable *flow_variable_retain(flow_variable *variable);
 /* One reference less. Plans, layers and optimizers that use the variable hold their own references. NULL is fine. */
 FLOW_API void        flow_variable_release(flow_variable *variable);
@@ -401,6 +401,9 @@ FLOW_API flow_status flow_tape_end(flow_context *context, flow_tape *tape);
 FLOW_API void        flow_tape_release(flow_tape *tape);
 /* Gradients with respect to this tensor can be asked for. Trainable variables are watched by being read. */
 FLOW_API flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor);
+/* The trainable variables that were read while the tape recorded, in the order of their readings: one that was read twice is there twice.
+ * Writes at most `room` of them into `variables`, borrowed; returns how many there are. */
+FLOW_API int flow_tape_variables(const flow_tape *tape, flow_variable **variables, int room);
 /* Gradients of the sum of target's elements. Source i is variables[i] if not NULL, else tensors[i]. out[i] is a new
  * reference, or NULL where target does not depend on source i. */
 FLOW_API flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,

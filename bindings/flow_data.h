@@ -23,7 +23,7 @@ typedef struct flow_component {
 
 /* Datasets. Each constructor copies what it is given; counts are whole numbers. */
 
-/* One reference more, and one less (NULL is fine). From any thread: a description never changes. A dataset keeps those that it is made
+/* One more reference, and one less (NULL is fine). From any thread: a description never changes. A dataset keeps those that it is made
  * of. */
 FLOW_API flow_dataset *flow_dataset_retain(flow_dataset *dataset);
 FLOW_API void        flow_dataset_release(flow_dataset *dataset);
@@ -118,7 +118,7 @@ FLOW_API flow_status flow_dataset_load(const char *path, flow_dataset **out);
 FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed,
                                       flow_dataset **out);
 
-/* One reference more, and one less (NULL is fine). From any thread: functions are shared and do not change once they are used. */
+/* One more reference, and one less (NULL is fine). From any thread: functions are shared and do not change once they are used. */
 FLOW_API flow_function *flow_function_retain(flow_function *function);
 FLOW_API void        flow_function_release(flow_function *function);
 FLOW_API int         flow_function_random(const flow_function *function);    /* whether it draws random numbers */

@@ -25,7 +25,7 @@ FLOW_API flow_status flow_model_load(flow_context *context, const char *path, fl
  * is not read, and flow_model_train gives FLOW_INVALID_STATE. New reference; with the last one the weights are freed. From any thread.
  * Errors as of flow_model_load; FLOW_INVALID_STATE if the file was replaced again and again while it was read. */
 FLOW_API flow_status flow_model_share(flow_context *context, const char *path, flow_model **out);
-/* One reference more. From any thread. */
+/* One more reference. From any thread. */
 FLOW_API flow_model *flow_model_retain(flow_model *model);
 /* One reference less. NULL is fine. From any thread. */
 FLOW_API void        flow_model_release(flow_model *model);

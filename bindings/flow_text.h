@@ -42,7 +42,7 @@ typedef struct flow_token_counts flow_token_counts;      /* how often each token
  * released. */
 FLOW_API flow_status flow_lookup_new(const flow_lookup_options *options, const flow_strings *mask, const flow_strings *vocabulary,
                                      const flow_tensor *weights, flow_lookup **out);
-/* One reference more, and one less (NULL is fine). From any thread. */
+/* One more reference, and one less (NULL is fine). From any thread. */
 FLOW_API flow_lookup *flow_lookup_retain(flow_lookup *lookup);
 FLOW_API void        flow_lookup_release(flow_lookup *lookup);
 /* The numbers of strings, as Keras' layers shape them. New reference. */

@@ -318,7 +318,7 @@ FLOW_API int         flow_schedule_class_argument_count(int index);
 FLOW_API const char *flow_schedule_class_argument(int index, int argument);
 /* A schedule: immutable, shared between threads. New reference. */
 FLOW_API flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out);
-/* One reference more, and one less (NULL is fine). From any thread. */
+/* One more reference, and one less (NULL is fine). From any thread. */
 FLOW_API flow_schedule *flow_schedule_retain(flow_schedule *schedule);
 FLOW_API void        flow_schedule_release(flow_schedule *schedule);
 FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */

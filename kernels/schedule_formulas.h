@@ -17,7 +17,7 @@
 #endif
 
 /* X(class, formula, numbers), in the order of the classes' numbers (attributes.schedule.kind). numbers: how many the formula reads;
- * FLOW_SCHEDULE_LISTS: those of a list and of a second one with one element more, 2 n + 3. */
+ * FLOW_SCHEDULE_LISTS: those of a list and of a second one with one more element, 2 n + 3. */
 enum { FLOW_SCHEDULE_LISTS = -1 };
 /* clang-format off */
 #define FLOW_SCHEDULES(X)                                           \

@@ -103,6 +103,31 @@ flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *vari
   return FLOW_OK;
 }
 
+static void note_reading(const flow_graph *graph, int value, flow_variable **variables, int room, int *count)
+{
+  flow_variable *variable = graph->values[value].variable;
+  if (!variable || !variable->trainable) return;
+  if (*count < room) variables[*count] = variable;
+  (*count)++;
+}
+
+/* Eagerly each reading is a leaf; in a trace it is an operand of a node that is no effect: what an assignment writes is its operand,
+ * too. */
+int flow_tape_variables(const flow_tape *tape, flow_variable **variables, int room)
+{
+  int count = 0;
+  if (!tape || (!variables && room > 0)) return 0;
+  const flow_graph *graph = tape->graph;
+  if (!tape->traced)
+    for (int v = 0; v < graph->value_count; v++) note_reading(graph, v, variables, room, &count);
+  int end = !tape->traced ? 0 : tape->end < 0 ? graph->node_count : tape->end;
+  for (int n = tape->begin; n < end; n++) {
+    const flow_node *node = &graph->nodes[n];
+    for (int i = 0; i < node->input_count && node->output_count > 0; i++) note_reading(graph, node->inputs[i], variables, room, &count);
+  }
+  return count;
+}
+
 /* The innermost tape first, which saw the tensor last. */
 flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value)
 {

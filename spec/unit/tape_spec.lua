@@ -189,6 +189,46 @@ describe("flow.GradientTape", function()
     assert.equal("gradient(): this tape has recorded nothing; call tape:record(f) first", message_of(function() tape:gradient(y, v) end))
   end)
 
+  it("tells which variables it watches, eagerly and in a traced function", function()
+    local v, w, frozen, unread = flow.Variable(2), flow.Variable(3), flow.Variable(4, { trainable = false }), flow.Variable(5)
+    local dense = flow.layers.Dense(1, { name = "watched" })
+    dense:build { -1, 1 }
+    local function names_of(tape)
+      local list = {}
+      for i, variable in ipairs(tape:watched_variables()) do list[i] = variable.path end
+      return list
+    end
+    local function check(x)
+      local tape, inside, round = flow.GradientTape(), nil, nil
+      local y = tape:record(function()
+        local first = w * v * frozen
+        inside = names_of(tape)
+        local scanned = flow.scan(function(carry, row) return carry + row * v, carry end, flow.zeros {}, x)
+        round = scanned
+        unread:assign(flow.tensor(1))
+        return first + dense(flow.reshape(x, -1, 1)):sum() + w
+      end)
+      assert.is_not_nil(round)
+      local all = names_of(tape)
+      local gradients = tape:gradient(y, tape:watched_variables())
+      assert.equal(#all, #gradients)
+      return inside, all
+    end
+    for _, f in ipairs { check, flow.fn(check) } do
+      local inside, all = f(flow.tensor { 1, 2 })
+      assert.same({ w.path, v.path }, inside)
+      assert.same({ w.path, v.path, dense.kernel.path, dense.bias.path }, all)
+    end
+
+    local tape = flow.GradientTape { watch_accessed_variables = false }
+    tape:watch { v, unread }
+    local y = tape:record(function() return w * v end)
+    assert.same({ v.path, unread.path }, names_of(tape))
+    tape:gradient(y, v)
+    assert.matches("gave its gradients already: ask before", message_of(function() tape:watched_variables() end))
+    assert.same({}, flow.GradientTape():watched_variables())
+  end)
+
   it("records functions only", function()
     assert.equal("tape:record takes a function whose operations it records, got nil",
       message_of(function() flow.GradientTape():record() end))

@@ -79,6 +79,7 @@ return [[
 ;flow_variable_number=double flow_variable_number(const flow_variable *);flow_tape_begin=int flow_tape_begin(flow_context *,flow_tape **)
 ;flow_tape_end=int flow_tape_end(flow_context *,flow_tape *);flow_tape_release=void flow_tape_release(flow_tape *)
 ;flow_tape_watch=int flow_tape_watch(flow_tape *,flow_tensor *)
+;flow_tape_variables=int flow_tape_variables(const flow_tape *,flow_variable **,int)
 ;flow_tape_gradient=int flow_tape_gradient(flow_context *,flow_tape *,flow_tensor *,flow_tensor *const *,flow_variable *const *,int,flow_tensor **)
 ;flow_tape_gradients=int flow_tape_gradients(flow_context *,flow_tape *,flow_tensor *const *,flow_tensor *const *,int,flow_tensor *const *,flow_variable *const *,int,flow_tensor **)
 ;flow_trace_begin=int flow_trace_begin(flow_context *);flow_trace_depth=int flow_trace_depth(const flow_context *)

@@ -197,9 +197,6 @@ return {
     experimental_get_tracing_count = TRACES, experimental_get_compiler_ir = TRACES, structured_outputs = TRACES,
     python_function = "keep f itself: flow.fn(f) traces it", get_initialized_function = TRACES,
   },
-  tape = {
-    watched_variables = "the variables of a model are model.trainable_variables",
-  },
   callback = { loss = OF_EPOCHS, accuracy = OF_EPOCHS, val_loss = OF_EPOCHS, val_accuracy = OF_EPOCHS },
   dataset = {
     ["[]"] = "its elements come one after the other, for x, y in ds:iter() do; ds:skip(2):take(1) has the third alone",

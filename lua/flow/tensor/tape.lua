@@ -411,6 +411,29 @@ function Tape:batch_jacobian(target, source)
   return ops.reshape_raw(ops.stack(list, 2), joined({ own[1] }, dims, { unpack(own, 2) }))
 end
 
+-- The trainable variables that this tape watches, each once, in the order in which they were first read, also while it records, and in a
+-- traced function; after them, by their paths, those of tape:watch that were not read. As gradient(), only before the tape is spent.
+function Tape:watched_variables()
+  if self.spent then
+    raise("watched_variables(): this tape gave its gradients already: ask before, or make it as flow.GradientTape { persistent = true }")
+  end
+  local list, met, count = {}, {}, self.handle and C.flow_tape_variables(self.handle, nil, 0) or 0
+  local pointers = native.out("flow_variable", math.max(count, 1))
+  if count > 0 then C.flow_tape_variables(self.handle, pointers, count) end
+  for i = 1, count do
+    local v = variable.wrap(pointers[i - 1])
+    if not met[v] and (self.chosen[v] or not self.watched_variables_only) then list[#list + 1] = v end
+    met[v] = true
+  end
+  local unread = {}
+  for v in pairs(self.chosen) do
+    if not met[v] then unread[#unread + 1] = v end
+  end
+  table.sort(unread, function(a, b) return a.path < b.path end)
+  for _, v in ipairs(unread) do list[#list + 1] = v end
+  return list
+end
+
 function Tape:close()
   if self.recording then self.handle, self.customs = false, {} else release(self) end
   self.watched = {}

@@ -218,6 +218,10 @@ tape:watch: Lets gradients be taken for a tensor that is not a variable.
   local x, tape = flow.ones { 1 }, flow.GradientTape()
   tape:watch(x)
   print(tape:gradient(tape:record(function() return x * 5 end), x):item())      --> 5
+tape:watched_variables: The trainable variables that were read while the tape recorded, each once, in the order of the first readings.
+  local v, w, tape = flow.Variable(2), flow.Variable(3), flow.GradientTape()
+  tape:record(function() return w * v * w end)
+  print(#tape:watched_variables())      --> 2
 tape:reset: Forgets what was recorded so far.
   local w, tape = flow.Variable(3), flow.GradientTape()
   local y = tape:record(function()
