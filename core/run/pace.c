@@ -5,7 +5,7 @@
  *   2. starts(): by the team, a few times, whose number the first one sets; it starts or wakes its threads.
  *   3. Both times are known: the faster way goes on (choose_first, note_usual). The other way has a trial once `spent`, the seconds
  *      since its last one, exceeds `patience` times what one takes. So trials take about 1/patience of the time: from a quarter,
- *      when the two are about as fast, down to 1/256.
+ *      when the two are about as fast, down to 1/1024.
  *   4. `trial` > 0: the rest of a trial; then the better way goes on (note_trial).
  *
  * Runs shorter than `worth_a_team` stay at stage 2 for good. Times are kept for each row, as batches of several sizes come in turns.
@@ -30,7 +30,7 @@ static const double clearly = 0.95;
 
 /* Patience is between LEAST and MOST. A run by one thread counts at most as MOST_TIMES the mean while the team starts. A trial has up to
  * MOST_TRIED runs, and at least LEAST_TRIED if they are not long. */
-enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 256, MOST_TIMES = 4, LEAST_TRIED = 4, MOST_TRIED = 256 };
+enum { LEAST_PATIENCE = 4, MOST_PATIENCE = 1024, MOST_TIMES = 4, LEAST_TRIED = 4, MOST_TRIED = 256 };
 
 /* Runs that tell how fast a way is, after runs of the other way, which takes `seconds` for one. */
 static int runs_that_tell(double seconds)
@@ -54,11 +54,12 @@ static int starts(const flow_pace *pace)
 }
 
 /* Seconds until the way that is not taken now is tried again. The team may only have been late because another program had its core,
- * which is looked at again before long. */
+ * which is looked at again before long: a trial ends with a run that takes too long. */
 static double wait_for_trial(const flow_pace *pace, double rows)
 {
   int other = !pace->team;
-  double cost = pace->seconds[other] * rows * runs_of_trial(pace, rows), wait = pace->patience[other] * cost, most = LEAST_PATIENCE * cost;
+  double each = pace->seconds[other] * rows, more = each - pace->seconds[pace->team] * rows;
+  double cost = each * (more > cold ? 1 : runs_of_trial(pace, rows)), wait = pace->patience[other] * cost, most = LEAST_PATIENCE * cost;
   if (most < longest_wait) most = longest_wait;
   return other && wait > most ? most : wait;
 }

@@ -128,6 +128,19 @@ static void a_cold_first_run_does_not_end_a_trial(void **state)
   }
 }
 
+/* One run that took 10 ms says nothing of the next ones: the team is tried again after the usual time, not after many times that. */
+static void a_long_accident_is_soon_forgotten(void **state)
+{
+  (void)state;
+  flow_pace pace = { 0 };
+  machine computer = { .alone = 170e-6, .together = 113e-6 };
+  assert_in_range(run(&pace, &computer, 5000).by_team, 4900, 4998);
+  computer.slice = 10e-3, computer.late = 1;
+  run(&pace, &computer, 1);
+  computer.late = 0;
+  assert_in_range(run(&pace, &computer, 5000).by_team, 4000, 5000);
+}
+
 static void an_accident_changes_nothing(void **state)
 {
   (void)state;
@@ -161,6 +174,7 @@ int main(void)
     cmocka_unit_test(one_thread_works_alone_beside_a_busy_neighbour),
     cmocka_unit_test(the_team_comes_back_when_the_neighbour_has_gone),
     cmocka_unit_test(a_cold_first_run_does_not_end_a_trial),
+    cmocka_unit_test(a_long_accident_is_soon_forgotten),
     cmocka_unit_test(an_accident_changes_nothing),
     cmocka_unit_test(accidents_change_nothing_where_the_team_is_a_little_faster),
   };
