@@ -38,15 +38,17 @@ def numbered(stem):
 
 
 def inputs_of(stem, model):
+    import tensorflow as tf
     found = []
     for i in range(1, len(model.inputs) + 1):
         if os.path.exists(f"{stem}_s{i}.txt"):
             with open(f"{stem}_s{i}.txt") as file:
                 lines = file.read().split("\n")[:-1]
-            import tensorflow as tf
             found.append(tf.reshape(tf.constant(lines[1:]), [int(n) for n in lines[0].split()]))
         else:
             found.append(np.load(f"{stem}_x{i}.npy"))
+    if any(not isinstance(x, np.ndarray) for x in found):       # Keras refuses tensors beside arrays
+        found = [tf.convert_to_tensor(x) for x in found]
     return found
 
 
@@ -190,7 +192,7 @@ def run(stem, path, double=False, written=None):
         if is_quantized(stem):
             model.quantize("int8", filters=lambda layer: layer.quantization_mode is None)
         xs, ts = inputs_of(stem, model), numbered(stem + "_t")
-        xs = [x.astype("float64") if double and hasattr(x, "astype") and x.dtype == "float32" else x for x in xs]
+        xs = [keras.ops.cast(x, "float64") if double and x.dtype in ("float32", np.float32) else x for x in xs]
         result = {"y": predictions(model, xs)}
         if written and not double:
             model.save(written.replace("_keras", "_again"))

@@ -42,6 +42,13 @@ REASONS = [
     (None, "keras_hub", '"CachedMultiHeadAttention"', "CachedMultiHeadAttention is a class of KerasHub, which is not installed"),
     (None, "exactly 2 tensors|list/tuple of 2 tensors", '"HashedCrossing"',
      "HashedCrossing takes two tensors only (hashed_crossing.py, compute_output_shape)"),
+    (None, "^loss ", r'(?s)(?=.*"TextVectorization")(?=.*"output_mode": "(count|multi_hot)")(?=.*"activity_regularizer": \{)',
+     "TextVectorization tells floats and gives whole numbers, by which TensorFlow cuts the factors of regularizers to whole numbers, too"),
+    (None, "Cannot convert '.*' to a shape", r'"TimeDistributed".*"return_state": true',
+     "TimeDistributed takes the shape of several results for one (layers/rnn/time_distributed.py, compute_output_shape)"),
+    (None, r"Incompatible shapes: \[.*\] vs\. \[|must match the size of tensor|incompatible shapes for broadcasting",
+     r'(?s)(?=.*"mask_zero": true|.*"Masking")(?=.*"MultiHeadAttention").*"output_shape": \[\s*\d+,',
+     "Losses multiply values by a mask that has more than one axis less (losses/loss.py, reduce_weighted_values)"),
     (None, "loss is NaN or infinite, ours is not", '"OrthogonalRegularizer"',
      "OrthogonalRegularizer of one row or column divides 0 by 0 (regularizers.py, num_pairs)"),
 ]
