@@ -107,6 +107,7 @@ MODELS = {
     "recurrent, backwards": lambda ids, x: pooled(
         layers.SimpleRNN(3, return_sequences=True)(layers.LSTM(SIZE, return_sequences=True, go_backwards=True)(steps(x)))),
     "recurrent, with a state": lambda ids, x: pooled(decoded(ids, x)),
+    "dot": lambda ids, x: pooled(layers.Dot(2)([words(ids), steps(x)])),
 }
 
 

@@ -68,6 +68,7 @@ local MODELS = {
     local decoder = layers.LSTM(SIZE, { return_sequences = true })
     return pooled(decoder(steps(x), { initial_state = { encoded[2], encoded[3] } }))
   end,
+  ["dot"] = function(ids, x) return pooled(layers.Dot(3)({ words(ids), steps(x) })) end,
   ["own layer"] = function(ids) return pooled(Twice()(words(ids))) end,
   ["given"] = function(ids, x)
     local mask = layers.Embedding(WORDS, SIZE, { mask_zero = true }):compute_mask(ids)

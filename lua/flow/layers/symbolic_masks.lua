@@ -23,7 +23,7 @@ function RULES.Masking(layer, inputs)
   return ops.any(ops.ne(inputs, layer:get_config().mask_value), -1)
 end
 
-function RULES.GlobalAveragePooling1D() return nil end
+for _, name in ipairs { "GlobalAveragePooling1D", "Dot" } do RULES[name] = function() return nil end end
 
 local function of_sequences(layer, _, mask) return layer:get_config().return_sequences and mask or nil end
 for _, name in ipairs { "SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D" } do RULES[name] = of_sequences end
