@@ -89,17 +89,13 @@ int flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_
   return e->status == FLOW_OK;
 }
 
-/* Both as floats of {batch, ...}: two vectors become {batch, 1}, so that the mean over the last axis leaves one value a sample. */
+/* Both as floats of one rank. As in Keras, two vectors are one sample: what is taken over the last axis leaves a single value. */
 int flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
 {
   *y_pred = flow_express_float(e, *y_pred);
   *y_true = flow_express_float(e, *y_true);
   flow_express_fit(e, y_true, y_pred);
   if (e->status == FLOW_OK && (*y_pred)->rank == 0) flow_express_fail(e, "y_pred is a scalar, expected {batch, ...}");
-  if (e->status == FLOW_OK && (*y_pred)->rank == 1 && (*y_true)->rank == 1) {
-    *y_pred = expand(e, *y_pred);
-    *y_true = expand(e, *y_true);
-  }
   return e->status == FLOW_OK;
 }
 

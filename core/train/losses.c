@@ -84,7 +84,7 @@ static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const fl
 static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
-  if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
+  if (y_pred->rank == 0) return flow_express_fail(e, "y_pred is a scalar, expected {batch, classes}");
   if (logits) y_pred = logits;
   flow_express_align(e, &y_true, &y_pred);
   if (e->status != FLOW_OK) return NULL;
@@ -218,8 +218,6 @@ static flow_tensor *categorical_focal_crossentropy(flow_expression *e, const flo
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax);
   flow_attributes along = { .axis = { flow_express_axis(e, options, y_pred) } };
   if (logits) y_pred = flow_express(e, FLOW_OP_softmax, logits, NULL, NULL, &along);
-  if (e->status == FLOW_OK && y_pred->rank < 2)
-    return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
   int axis = along.axis.axis;
   y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);

@@ -336,3 +336,25 @@ describe("BatchNormalization on three replicas", function()
     assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, false, true)) > 1e-3)
   end)
 end)
+
+describe("a model of one number a row", function()
+  local function train(devices)
+    local model
+    distribute.MirroredStrategy(devices):scope(function()
+      local input = flow.Input { 2 }
+      local output = flow.layers.Lambda(function(x) return x:squeeze(-1) end)(flow.layers.Dense(1, { kernel_initializer = "ones" })(input))
+      model = flow.Model(input, output)
+      model:compile { optimizer = "sgd", loss = "mse", metrics = { "mae", flow.metrics.MeanSquaredError() } }
+    end)
+    local history = model:fit(flow.arange(14):reshape { 7, 2 } / 14, flow.ones { 7 }, { batch_size = 4, epochs = 2, shuffle = false,
+                                                                                         verbose = 0 }).history
+    return { history.loss[2], history.mae[2], history.mean_squared_error[2] }
+  end
+
+  it("is measured as a whole, though the vectors of its replicas are shorter, or empty", function()
+    local one = train { "cpu:0" }
+    for _, devices in ipairs { { "cpu:0", "cpu:1" }, { "cpu:0", "cpu:1", "cpu:2", "cpu:3" } } do
+      for i, value in ipairs(train(devices)) do assert.near(one[i], value, 1e-6) end
+    end
+  end)
+end)

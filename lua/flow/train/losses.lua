@@ -124,15 +124,17 @@ local function reduce(values, weights, reduction)
   if weights ~= nil then
     -- As in Keras: one value gets the shape of weights {n}, values {n} that of weights {n, 1}, values {n, t, 1} that of weights {n, t}.
     local own, shape = ops.operand(weights, "float32", "sample_weight"), tensor.raw_shape(values)
-    if values.rank == 0 then values = values * ops.ones_like(own) end
+    if values.rank == 0 and own.rank == 1 and own.shape[1] == 1 then own = own:squeeze(-1) end
+    if values.rank == 0 then values, weights = values * ops.ones_like(own), own end
     if values.rank == 1 and own.rank == 2 and tensor.raw_shape(own)[2] == 1 then values = values:expand_dims(-1) end
     if own.rank >= 2 and values.rank == own.rank + 1 and shape[#shape] == 1 then values = values:squeeze(-1) end
     weights = losses.align_weights(weights, values):to(values.dtype)
   end
+  local one = weights and values.rank == 0 and weights.rank == 0      -- in Keras a single value is not divided by its weight
   if reduction == "none" or not reduction then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
   -- flow_loss_reduce divides by the number of values; the factor makes that sum(weights).
-  if reduction == "mean_with_sample_weight" and weights then
+  if reduction == "mean_with_sample_weight" and weights and not one then
     weights = weights * ops.divide_no_nan(ops.all_reduce(ops.ones_like(values):sum()), ops.all_reduce(weights:sum()))
   end
   native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
@@ -173,18 +175,32 @@ end
 
 local CALL = signature.entry("loss", function(y_true, y_pred, sample_weight) return y_true, y_pred, sample_weight end, false)
 
--- loss(y_true, y_pred [, sample_weight]): a scalar, or the values with reduction "none". Arguments may be given by name in one table.
-function Loss:_call(y_true, y_pred, weights)
-  y_true, y_pred, weights = signature.sort(CALL, y_true, y_pred, weights)
+local function weighted(self, y_true, y_pred, weights)
   if rawget(self, "ignore_class") then
-    local values, counts = without_class(self, ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), weights)
+    local values, counts = without_class(self, y_true, y_pred, weights)
     return reduce(values, counts, self.reduction)
   end
-  y_pred = ops.operand(y_pred, nil, "y_pred")
-  local values, index = ops.operand(self:call(ops.operand(y_true, nil, "y_true"), y_pred), nil, self.name), rawget(self, "index")
+  local values, index = ops.operand(self:call(y_true, y_pred), nil, self.name), rawget(self, "index")
   local counted = type(index) == "table" and index.counted and index.counted(values) or nil
   weights = losses.mask_weights(y_pred, weights, self.reduction == "sum_over_batch_size" or self.reduction == "mean", counted)
   return reduce(values, weights, self.reduction)
+end
+
+-- The tensor in that type, with its mask. Labels are not rounded to types of 16 bits.
+local function in_dtype(x, dtype)
+  if x.dtype == dtype or dtype:find "16" and not x.dtype:find "float" then return x end
+  local cast, mask = x:to(dtype), x._keras_mask
+  if mask then cast._keras_mask = mask end
+  return cast
+end
+
+-- loss(y_true, y_pred [, sample_weight]): a scalar, or the values with reduction "none". Arguments may be given by name in one table.
+function Loss:_call(y_true, y_pred, weights)
+  y_true, y_pred, weights = signature.sort(CALL, y_true, y_pred, weights)
+  y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
+  local dtype = rawget(self, "_dtype")
+  if not dtype then return weighted(self, y_true, y_pred, weights) end
+  return weighted(self, in_dtype(y_true, dtype), in_dtype(y_pred, dtype), weights):to(dtype)
 end
 
 -- Values per sample; classes that extend Loss define their own.
@@ -201,7 +217,7 @@ function Loss:get_config()
   return option_fields.complete(self, config, NOT_IN_CONFIG)
 end
 option_fields.install(Loss, Loss.get_config)
-function Loss.fields.dtype() return "float32" end
+function Loss.fields.dtype(self) return rawget(self, "_dtype") or "float32" end
 
 -- Makes a loss of this class from what get_config() gave.
 object.static(Loss, "from_config", function(class, config)
@@ -250,6 +266,15 @@ local function with_name(class_name, parameters)
   return list
 end
 
+local DTYPES = { float32 = true, float64 = true, float16 = true, bfloat16 = true }
+
+-- The type that a loss computes in: given by name or by a policy; nil: float32.
+local function dtype_of(class_name, given)
+  local dtype = type(given) == "table" and rawget(given, "compute_dtype") or given
+  if given == nil or DTYPES[dtype] then return dtype end
+  raise("%s: dtype is float32, float64, float16, bfloat16 or a policy, got %s", class_name, errors.describe(given))
+end
+
 -- A loss of the library's table or of batch_losses.lua. class: that of the loss, or its name; index: what lookup gives; the rest are the
 -- constructor's arguments. Raises for options that Keras' class does not have, and for those of another kind.
 local function make(class, index, ...)
@@ -264,10 +289,7 @@ local function make(class, index, ...)
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, mean_with_sample_weight, sum or none", class_name,
       errors.describe(named.reduction))
   end
-  local dtype = named.dtype or "float32"
-  if (type(dtype) == "table" and rawget(dtype, "name") or dtype) ~= "float32" then
-    raise("%s: losses are computed in float32, not in %s", class_name, errors.describe(dtype))
-  end
+  local dtype = dtype_of(class_name, named.dtype)
   for parameter, kind in pairs(KINDS) do
     if named[parameter] ~= nil and type(named[parameter]) ~= kind then
       raise("%s: %s is a %s, got %s", class_name, parameter, kind, errors.describe(named[parameter]))
@@ -288,7 +310,7 @@ local function make(class, index, ...)
   for parameter, value in pairs(named) do config[parameter] = value end
   config.ignore_class = ignored
   return object.new(class, { name = name, index = index, reduction = reduction, options = options, ignore_class = ignored,
-                             _class_axis = axis, config = { class_name = class_name, config = config } })
+                             _class_axis = axis, _dtype = dtype, config = { class_name = class_name, config = config } })
 end
 
 -- The functions' names of all losses.

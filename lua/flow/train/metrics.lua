@@ -41,7 +41,7 @@ local MeanOfValues = object.class("MeanOfValues", Mean)
 local out = native.out("flow_tensor")
 local element_count = C.flow_op_find("element_count")
 
--- The number of rows of a batch, or of elements of a tensor, as a float32 scalar, which is right in traces, too.
+-- The number of rows of a batch, or of elements of a tensor, a float32 scalar.
 local function count(x, rows_only)
   local attributes = native.attributes()
   if rows_only then attributes.reduce.count = 1 end      -- axis 0
@@ -227,20 +227,20 @@ end
 function Sum:result() return C.flow_variable_number(self.total.handle) end
 function Sum:_traced_result() return variable.read(self.total):to("float32") end
 
--- total += sum(values * weights), count += sum(weights) or the number of samples.
+-- total += sum(values * weights), count += sum(weights) or the number of samples. A number counts once for all replicas that share a step.
 local function accumulate(self, values, weights)
+  local number = values.rank == 0 and weights == nil      -- outside of shared steps it is weighed by 1
   values, weights = samplewise(values, weights, "mean", object.title(self))
-  self.total:assign_add(values:sum())
-  self.count:assign_add(weights and weights:sum() or count(values))
+  self.total:assign_add(number and step_share.weigh(values) or values:sum())
+  self.count:assign_add(number and step_share.weigh(ops.operand(1)) or weights and weights:sum() or count(values))
 end
 
--- A single number counts once for all replicas that share a step, or with its weight.
 function Mean:update_state(values, sample_weight)
   values = ops.operand(values, "float32", self.name)
-  if values.rank > 0 or not step_share.of() then return accumulate(self, values, sample_weight) end
-  if sample_weight ~= nil then return self:_update_batch(values, ops.operand(sample_weight, "float32", "sample_weight")) end
-  self.total:assign_add(step_share.weigh(values))
-  self.count:assign_add(step_share.weigh(ops.operand(1)))
+  if values.rank == 0 and sample_weight ~= nil and step_share.of() then
+    return self:_update_batch(values, ops.operand(sample_weight, "float32", "sample_weight"))
+  end
+  accumulate(self, values, sample_weight)
 end
 
 -- The loss of a batch, or the mean of its values, weighted by its rows.
