@@ -1,4 +1,4 @@
-"""gpu_pytorch.py NET SECONDS ROUNDS: PyTorch's side of scripts/gpu-check's table: every way to be fast, of which the best counts.
+"""gpu_pytorch.py NET SECONDS ROUNDS [WAY ...]: PyTorch's side of scripts/gpu-check's table: every way to be fast, of which the best counts.
 
 Trains NET (flowers, mnist, resnet50) on cuda:0, channels last, data on the device, the accuracy counted there; float32 with TF32 allowed,
 bfloat16 by autocast; gradients are set to None. Ways: eager; graph: the whole step, optimizer included, is one CUDA graph; compiled: the
@@ -124,7 +124,7 @@ def as_graph(step, images, labels):
     return one
 
 
-for way in ("graph", "eager", "compiled-graph", "compiled"):
+for way in sys.argv[4:] or ("graph", "eager", "compiled-graph", "compiled"):
     for dtype in ("bfloat16", "float32"):
         if way == "compiled" and dtype == "float32":
             continue                                # the other compiled way has it: compiling takes most of the time

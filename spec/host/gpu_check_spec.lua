@@ -32,7 +32,8 @@ local function make(path, text)
   assert(support.run("chmod +x " .. path) == "")
 end
 
---- A build like that under test, with tests that are killed, fail and hang; a checker that says what it was given.
+--- A build like that under test, with tests that are killed, fail and hang, as long as there is /out/hang, and without those that take
+--- seconds; a checker that says what it was given.
 local function make_root()
   local lines = {
     "set -e", ("cd %s"):format(support.root), ("build=%s folder=%s root=%s"):format(build, folder, root),
@@ -50,13 +51,15 @@ local function make_root()
   local script = support.file("make_root.sh", table.concat(lines, "\n") .. "\n")
   local output, code = support.run("bash " .. script .. " 2>&1")
   assert.equal(0, code, output)
-  for name, text in pairs { test_cuda_device = "kill -9 $$", test_cuda_library = "echo 'ERROR: one is not two'; exit 1",
-                            test_cuda_batch_norm = "sleep 1000" } do
+  local fakes = { test_cuda_device = "kill -9 $$", test_cuda_batch_norm = "[ ! -e /out/hang ] || sleep 1000",
+                  test_cuda_library = 'echo "ERROR: one is not two"; [ "${FLOW_CUDA_FUSION:-2}" = 0 ]' }
+  for slow in ("attention convolution filters recurrent reduce"):gmatch("%S+") do fakes["test_cuda_" .. slow] = "true" end
+  for name, text in pairs(fakes) do
     os.remove(folder .. "/build/bin/" .. name)
     make(folder .. "/build/bin/" .. name, "#!/bin/bash\n" .. text .. "\n")
   end
   make(root .. "/usr/bin/compute-sanitizer", '#!/bin/bash\necho "checked ${@: -1}"\n')
-  output, code = support.run(("FLOW_BUILD=%s/build %sscripts/gpu-check --pack %s/pack 2>&1"):format(folder, support.root, root))
+  output, code = support.run(("FLOW_BUILD=%s/build %sscripts/gpu-pack --no-plans %s/pack 2>&1"):format(folder, support.root, root))
   assert.equal(0, code, output)
 end
 
@@ -81,25 +84,40 @@ end
 describe("gpu-check in a clean root", function()
   setup(make_root)
 
-  it("goes on after what fails, hangs or is killed, and has a row for each step", function()
+  it("has a row for each step, also where one hangs until the end", function()
+    support.write(root .. "/out/hang", "")
     local output, code = support.run(check("--minutes 0.5 right"))
+    os.remove(root .. "/out/hang")
     assert.equal(1, code, output)
     local rows = read_table()
     assert.equal("ok", rows.doctor[1], output)
     assert.same({ "FAILED", "status 137" }, { rows.test_cuda_device[1], rows.test_cuda_device[2]:sub(1, 10) })
-    assert.matches("checked .*/test_cuda_device$", rows["memcheck-test_cuda_device"][2])
     assert.same({ "FAILED", "status 1: ERROR: one is not two" }, rows.test_cuda_library)
-    assert.matches("checked .*/test_cuda_library$", rows["memcheck-test_cuda_library"][2])
-    assert.equal("FAILED", rows["test_cuda_library-fusion-0"][1])
-    assert.equal("stopped", rows.test_cuda_batch_norm[1])
+    assert.equal("stopped", rows.test_cuda_batch_norm[1], output)
     assert.matches("^no time left after %d+ of 120 s", rows.test_cuda_batch_norm[2])
     assert.same({ "skipped", "no time left" }, rows.test_cuda_view)
     for _, net in ipairs { "mnist", "flowers", "resnet50" } do
       assert.same({ "skipped", "no time left" }, rows["digest-" .. net .. "-bfloat16"])
+      assert.same({ "skipped", "no time left" }, rows["speed-" .. net .. "-flowlua-bfloat16-0"])
     end
     assert.is_not_nil(rows["spec-golden-gradients"], output)
     local logs = support.run(("tar -xzOf %s/out/logs.tar.gz logs/test_cuda_library.log"):format(root))
     assert.equal("ERROR: one is not two\n", logs)
+  end)
+
+  it("goes on after what fails or is killed, without what can be switched off, and looks at that again in the end", function()
+    local output, code = support.run(check("--minutes 2.5 right"))
+    assert.equal(1, code, output)
+    local rows = read_table()
+    assert.equal("ok", rows.test_cuda_view[1], output)
+    assert.equal("FAILED", rows["test_cuda_library-fusion-1"][1])
+    assert.equal("ok", rows["test_cuda_library-fusion-0"][1])
+    assert.matches("FLOW_CUDA_FUSION=0", rows.fusion[2])
+    assert.equal("ok", rows["digest-mnist-bfloat16"][1], output)
+    assert.equal("ok", rows["speed-mnist-flowlua-bfloat16-0"][1], output)
+    assert.is_truthy(output:find("\nmnist flowlua bfloat16 +images/s %d"), output)
+    local checked = rows["memcheck-test_cuda_device"]
+    assert.matches(checked[1] == "skipped" and "no time left" or "checked .*/test_cuda_device$", checked[2])
   end)
 
   it("measures what it can, and skips by name what it cannot", function()
