@@ -84,7 +84,7 @@ function extended.class(parent, class_name, common, prepare, after)
     rawset(self, "_common_options", given)
     rawset(self, "_after", after)
     arguments.check_init(class_name, init, common, ...)
-    initialize(self, init, arguments.for_init(class_name, init, ...))
+    initialize(self, init, common, arguments.for_init(class_name, init, ...))
     rawset(self, "_after", nil)
     if not rawget(self, "_is_made") then
       errors.raise("%s: init() has to call %s.init(self, ...), as super().__init__(...) in Python", class_name, base.name)

@@ -27,26 +27,39 @@ local function root_init(class_name, assign)
   end
 end
 
--- Whether a file can hold a value as it is: a number, text or boolean, or a list of these that is not empty.
-local function is_plain(value)
+local MOST_DEPTH = 32      -- of tables in tables; a table that holds itself is deeper
+
+-- Whether a file can hold a value as it is: a number, text or boolean, or a list or table by name of these.
+local function is_plain(value, depth)
   local kind = type(value)
   if kind == "number" or kind == "string" or kind == "boolean" then return true end
-  if kind ~= "table" or getmetatable(value) or #value == 0 or arguments.is_options(value) then return false end
-  for i = 1, #value do
-    if not is_plain(value[i]) then return false end
+  if kind ~= "table" or getmetatable(value) or depth > MOST_DEPTH then return false end
+  local is_list = #value > 0
+  for key, entry in pairs(value) do
+    if (type(key) == "string") == is_list or not is_plain(entry, depth + 1) then return false end
   end
   return true
 end
 
--- Calls init(self, ...), and keeps what a file can hold of what it was given, by its parameters' names: a class without a get_config of its
--- own is saved with it, as Keras' classes are.
-local function initialize(self, init, ...)
-  local f, given = signature.unguarded(init), {}
+-- Calls init(self, ...), and keeps what a file can hold of what it was given, by its parameters' names, as `given`, and what it cannot, as
+-- `lost`: a class without a get_config of its own is saved with it, as Keras' classes are. The options of the last parameter have their own
+-- names, under which from_config gives them back (arguments.for_init); those of every object, keys of `taken`, are kept elsewhere.
+local function initialize(self, init, taken, ...)
+  local f, given, lost = signature.unguarded(init), {}, {}
+  local last = debug.getinfo(f, "u").nparams - 1
+  local function keep(name, value)
+    if value ~= nil then (is_plain(value, 1) and given or lost)[name] = value end
+  end
   for i = 1, select("#", ...) do
     local name, value = debug.getlocal(f, i + 1), (select(i, ...))
-    if name and is_plain(value) then given[name] = value end
+    if name and i == last and arguments.is_options(value) then
+      for option, entry in pairs(value) do
+        if type(option) == "string" and not (taken and taken[option]) then keep(option, entry) end
+      end
+    elseif name then keep(name, value)
+    end
   end
-  rawset(self, "_given_to_init", given)
+  rawset(self, "_given_to_init", { given = given, lost = lost })
   init(self, ...)
 end
 
@@ -68,7 +81,7 @@ local function extend(parent, class_name, new, taken, assign)
     local init = object.own_init(class)
     if init then
       arguments.check_init(class_name, init, taken, ...)
-      initialize(self, init, arguments.for_init(class_name, init, ...))
+      initialize(self, init, taken, arguments.for_init(class_name, init, ...))
     elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
       errors.raise("%s takes a table of options; function %s:init(...) would name arguments by position", class_name, class_name)
     else

@@ -73,6 +73,16 @@ local function temporary_folder()
   return path
 end
 
+--- The warnings of the library while f runs, each in a line, "" for none.
+function support.warnings(f)
+  local log, lines = require("flow").log, {}
+  log.sink = function(level, text) if level == "warning" then lines[#lines + 1] = text end end
+  local ok, problem = pcall(f)
+  log.sink = nil
+  assert(ok, problem)
+  return table.concat(lines, "\n")
+end
+
 --- A path at which there is nothing yet, in the folder of this process' temporary files. Nobody has to remove what is written there.
 function support.path(ending)
   made_files = made_files + 1

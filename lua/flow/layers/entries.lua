@@ -74,6 +74,7 @@ end
 
 local function custom_entry(layer)
   local registered = custom_objects.registered_name(object.class_of(layer))
+  if not hooks.of(layer, "get_config") then require("flow.layers.layer_config").warn_of_lost(layer) end
   return { module = json.null, class_name = layer.class_name, registered_name = registered or layer.class_name,
            config = layer:get_config() }
 end
@@ -216,15 +217,22 @@ local function build_custom(layer, shape)
   if not layer:_prepares() or not pcall(call, "string") then call("float32") end
 end
 
+-- The layer of a class of the reader's custom objects.
+local function make_custom(class, entry, content)
+  local made = class.from_config(options_of(class, content))
+  if hooks.of(made, "build_from_config") and given(entry.build_config) then
+    made:build_from_config(hooks.from_file(entry.build_config))
+  else build_custom(made, build_shape(entry)) end
+  return made
+end
+
 -- The layer of an entry, which is not a model's. A wrapper is built by its first call.
 function entries.read(entry, reader)
   local class_name = entries.text_field(entry, "class_name", reader.path)
   local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
   if custom then
-    local made = custom.from_config(options_of(custom, content))
-    if hooks.of(made, "build_from_config") and given(entry.build_config) then
-      made:build_from_config(hooks.from_file(entry.build_config))
-    else build_custom(made, build_shape(entry)) end
+    local ok, made = errors.attempt(make_custom, custom, entry, content)
+    if not ok then raise("%s: %s, made of its config in the file, failed: %s", reader.path, class_name, tostring(made)) end
     return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
     return layers._in_lua(class_name):_from_config(content, reader)

@@ -5,6 +5,8 @@ local json = require "flow.json"
 local errors = require "flow.errors"
 local extended = require "flow.extended"
 local option_fields = require "flow.classes.option_fields"
+local log = require "flow.log"
+local names = require "flow.names"
 local signature = require "flow.signature"
 local object = require "flow.object"
 local variable = require "flow.tensor.variable"
@@ -20,12 +22,23 @@ function layer_config.of(layer)
     return layer._own_choices and require("flow.layers.own_choices").write(layer, config) or config
   end
   local config = { name = layer.name, trainable = layer._trainable, activity_regularizer = penalties.describe(layer) }
-  for key, value in pairs(rawget(layer, "_given_to_init") or {}) do config[key] = value end
-  for key, value in pairs(layer._assignments) do
-    local is_plain = type(value) == "number" or type(value) == "string" or type(value) == "boolean"
+  local init = rawget(layer, "_given_to_init")
+  for key, value in pairs(init and init.given or layer._assignments) do
+    local is_plain = init or type(value) == "number" or type(value) == "string" or type(value) == "boolean"
     if is_plain and key ~= "supports_masking" then config[key] = value end
   end
   return config
+end
+
+-- Warns of what the init of a layer without a get_config of its own was given and its config does not have, since it is neither a number
+-- nor a text, nor made of these: what was trained is not lost for that.
+function layer_config.warn_of_lost(layer)
+  local init = rawget(layer, "_given_to_init")
+  if not init or next(init.lost) == nil then return end
+  local lost = {}
+  for i, name in ipairs(names.sorted(init.lost)) do lost[i] = ("%s, %s"):format(name, errors.describe(init.lost[name])) end
+  log.warning("%s: a file does not hold what its init was given as %s: for load_model its class needs a get_config() and a from_config(); "
+    .. "load_weights reads the file's weights without", object.title(layer), table.concat(lost, "; "))
 end
 
 -- The variable of a built layer of the library with this suffix in Keras; nil: none.
