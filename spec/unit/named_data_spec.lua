@@ -63,6 +63,35 @@ describe("data by name", function()
   end)
 end)
 
+describe("a table of inputs with more columns than the model has", function()
+  local x = { left = a, right = b, ["0"] = flow.ones { ROWS, 2, 2 }, middle = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" } }
+  local y = { kind = kind, price = price }
+
+  it("is read without them, which one warning tells for each", function()
+    local expected = new_model():fit({ a, b }, { kind, price }, { verbose = 0, shuffle = false, batch_size = 4 }).history
+    local model, found, of_dataset = new_model(), nil, nil
+    local warnings = support.warnings(function()
+      found = model:fit(x, y, { verbose = 0, shuffle = false, batch_size = 4 }).history
+      assert.same(model:predict({ a, b }, quiet)[1]:totable(), model:predict(x, quiet)[1]:totable())
+      assert.same(model({ a, b })[1]:totable(), model(x)[1]:totable())
+    end)
+    assert.same(expected, found)
+    local name = model.name
+    assert.equal(([[Functional %q: x has "0", which is not one of the inputs and is ignored
+Functional %q: x has "middle", which is not one of the inputs and is ignored]]):format(name, name), warnings)
+    support.warnings(function()
+      of_dataset = new_model():fit(flow.data.Dataset.from_tensor_slices { x, y }:batch(4), quiet).history
+    end)
+    assert.same(expected, of_dataset)
+  end)
+
+  it("is an error where an input is missing", function()
+    local model = new_model()
+    local message = message_of(function() model:predict { left = a, righ = b, more = b } end)
+    assert.truthy(message:find('x has "more", which is not one of the inputs', 1, true))
+  end)
+end)
+
 describe("a model whose call() takes data by name", function()
   local rows, targets = { a = a, b = flow.random.normal({ ROWS, 1 }, { seed = 7 }) }, flow.ones { ROWS, 1 }
   local Pair = flow.Model:extend "PairByName"

@@ -1,6 +1,7 @@
 -- named_data.lua: data by name: { image = x, age = a } for the inputs of a functional model, { kind = y1, price = y2 } for its outputs.
 
 local errors = require "flow.errors"
+local log = require "flow.log"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local printed = require "flow.classes.printed"
@@ -135,6 +136,23 @@ function named.has_outputs(model, value)
   return false
 end
 
+-- Columns of a table that are not inputs, as in Keras: one warning for each name. count: that of the inputs, which are all in `list`, or it
+-- is an error, since an input's name may be misspelt.
+local function ignore(model, what, others, list, count)
+  for i = 1, count do
+    if list[i] == nil then return false end
+  end
+  local warned = rawget(model, "_warned_of_data") or {}
+  rawset(model, "_warned_of_data", warned)
+  for _, name in ipairs(others) do
+    if not warned[name] then
+      warned[name] = true
+      log.warning("%s: %s has %q, which is not one of the inputs and is ignored", object.title(model), what, tostring(name))
+    end
+  end
+  return true
+end
+
 -- Its entries in the order of the model's inputs or outputs (kind), nil for missing ones, and the names in that order. Returns other values
 -- unchanged.
 function named.order(model, what, kind, value)
@@ -144,14 +162,15 @@ function named.order(model, what, kind, value)
   local others = what == "y_pred" and named.is_own(model)      -- of which no loss and no target says anything
   if not names then raise("%s: %s is given by name, which needs a functional model; give a list", object.title(model), what) end
   for i, name in ipairs(names) do positions[name] = i end
-  local list = {}
+  local list, unknown = {}, {}
   for name, entry in pairs(value) do
-    local position = positions[name]
-    if not position and not others then
-      raise("%s: %s has %q, which is not one of the %s %s%s", object.title(model), what, tostring(name), kind, table.concat(names, ", "),
-        errors.suggestion(tostring(name), names))
-    end
-    if position then list[position] = entry end
+    if positions[name] then list[positions[name]] = entry else unknown[#unknown + 1] = name end
+  end
+  table.sort(unknown, function(x, y) return tostring(x) < tostring(y) end)
+  local first = not others and unknown[1]
+  if first and not (kind == "inputs" and ignore(model, what, unknown, list, #names)) then
+    raise("%s: %s has %q, which is not one of the %s %s%s", object.title(model), what, tostring(first), kind, table.concat(names, ", "),
+      errors.suggestion(tostring(first), names))
   end
   for i, name in ipairs(others and names or {}) do
     if list[i] == nil then
