@@ -34,6 +34,8 @@ SOME = {
                ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3}), ("Dropout", {"rate": 0.25}),
                ("STFTSpectrogram", {"frame_length": 16, "frame_step": 8, "scaling": None, "window": None})],
 }
+FUNCTIONS = {"losses": ["binary_crossentropy", "mean_squared_error", "kl_divergence"],
+             "metrics": ["binary_accuracy", "mean_absolute_error"]}
 # Which flowlua does not have.
 LEFT_OUT = {"STFT", "Initializer", "Regularizer", "Constraint", "Loss", "Metric", "Optimizer", "LearningRateSchedule", "MeanMetricWrapper"}
 
@@ -57,6 +59,7 @@ def main():
                 classes = [(n, v) for n, v in vars(module).items() if inspect.isclass(v)]
                 names = sorted(n for n, v in classes if n == v.__name__ and n not in LEFT_OUT)
                 objects += [made for made in (default_of(getattr(module, n)) for n in names) if made is not None]
+            objects += [getattr(module, name) for name in FUNCTIONS.get(library, [])]
             for one in objects:
                 file.write("%s %s\n" % (library, json.dumps(module.serialize(one), sort_keys=True)))
 

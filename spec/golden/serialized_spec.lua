@@ -40,6 +40,7 @@ describe("what Keras serializes", function()
       local ok, problem = pcall(function()
         local ours = module.serialize(module.deserialize(entry))
         assert(ours.class_name == entry.class_name, "class")
+        if type(entry.config) == "string" then return assert(json.encode(ours) == json.encode(entry), "a function") end
         differences(ours.config, entry.config, case[1] .. "." .. entry.class_name, found)
       end)
       if not ok then found[#found + 1] = ("%s.%s: %s"):format(case[1], entry.class_name, problem) end
@@ -53,7 +54,7 @@ describe("what Keras serializes", function()
     for _, kind in ipairs { "initializers", "regularizers", "constraints", "losses", "metrics", "optimizers" } do
       for _, case in ipairs(cases) do
         local entry = json.decode(case[2])
-        if case[1] == kind then
+        if case[1] == kind and entry.class_name ~= "function" then
           assert.equal(entry.class_name, library(kind).serialize(library(kind).get(entry)).class_name)
         end
       end

@@ -263,3 +263,33 @@ describe("a metric", function()
     assert.same({ "strict", 0.5 }, { binary.name, binary:result() })
   end)
 end)
+
+describe("functions of flow.losses and flow.metrics given to compile", function()
+  local x, y = flow.random.normal({ 7, 3 }, { seed = 1 }), flow.random.uniform({ 7, 2 }, { seed = 2 })
+
+  local function compiled(loss, metric)
+    flow.set_random_seed(1)
+    local model = flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(2, { activation = "sigmoid" }) }
+    model:compile { optimizer = "sgd", loss = loss, metrics = { metric } }
+    return model
+  end
+
+  it("are what their names are, in training and in files", function()
+    local pairs_of = { mean_squared_error = "mean_absolute_error", binary_crossentropy = "binary_accuracy", huber = "kl_divergence" }
+    for loss, metric in pairs(pairs_of) do
+      local named, model = compiled(loss, metric), compiled(flow.losses[loss], flow.metrics[metric])
+      local options = { epochs = 2, batch_size = 4, verbose = 0, shuffle = false }
+      assert.same(named:fit(x, y, options).history, model:fit(x, y, options).history)
+      local path = support.path "functions.keras"
+      model:save(path)
+      assert.same(named:evaluate(x, y, { verbose = 0 }), flow.load_model(path):evaluate(x, y, { verbose = 0 }))
+      local function entry(name) return { module = "builtins", class_name = "function", config = name, registered_name = "function" } end
+      assert.same({ entry(loss), entry(metric) }, { model:get_compile_config().loss, model:get_compile_config().metrics[1] })
+    end
+  end)
+
+  it("have one name, whatever alias they are given by, as in Keras", function()
+    local history = compiled(flow.losses.mse, flow.metrics.mae):fit(x, y, { verbose = 0 }).history
+    assert.truthy(history.mean_absolute_error)
+  end)
+end)

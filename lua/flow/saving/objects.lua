@@ -13,6 +13,7 @@ local arguments = require "flow.arguments"
 local custom_objects = require "flow.custom_objects"
 local choices = require "flow.layers.choices"
 local constraints = require "flow.layers.constraints"
+local names = require "flow.names"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
 local mixed_precision = require "flow.layers.mixed_precision"
@@ -40,10 +41,12 @@ end
 
 ---- writing ---------------------------------------------------------------------------------------------------------------------------
 
--- The text in a file for a function: an activation by its name, others by that under which they are registered; nil: it has none.
+-- The text in a file for a function: an activation by its name, others by that under which they are registered; nil: it has none. Also the
+-- name of its kind, if it is not an activation's.
 local function function_name(f)
-  local registered = custom_objects.registered_name(f)
-  if registered then return registered, true end
+  local registered, own = custom_objects.registered_name(f), names.given(f)
+  if registered then return registered, registered end
+  if own then return own, "function" end
   local entry = signature.entries[f]
   local name = entry and entry.title and entry.title:match "([%w_]+)$"
   if name and (objects.activations[name] == f or op(name) == f) then return name end
@@ -56,7 +59,7 @@ local function of_function(what, f)
     raise("%s: a Lua function has no name that a file could hold; register it: " ..
       "flow.utils.register_keras_serializable(\"mine\", \"name\")(f)", what)
   end
-  return registered and { module = "builtins", class_name = "function", config = name, registered_name = name } or name
+  return registered and { module = "builtins", class_name = "function", config = name, registered_name = registered } or name
 end
 
 -- What a file says of an object. what: the caller, as messages name it.
@@ -158,7 +161,12 @@ function objects.read(what, value, kind, custom, depth)
   local registered = type(value.registered_name) == "string" and value.registered_name or name
   local content = type(value.config) == "table" and value.config or {}
   if name == "__tensor__" then return tensor.tensor(content.value, { dtype = content.dtype }) end
-  if name == "function" then return activation(what, value.config, custom) end
+  if name == "function" then
+    local own = value.config
+    local elsewhere = kind ~= "keras.activations" and not custom[own] and not objects.activations[own]
+    local known = elsewhere and (member("losses", own) or member("metrics", own))
+    return known or activation(what, value.config, custom)
+  end
   if name == "DTypePolicy" then return mixed_precision.Policy(content.name) end
   local own = custom[registered] or custom[name]
   if own and not (type(own) == "table" and object.descends(own, Layer)) then return custom_made(own, value) end

@@ -323,6 +323,7 @@ end
 
 -- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
 function losses.get(value)
+  value = names.given(value) or value      -- losses.huber is "huber"
   if object.is(value, Loss) then return value end
   if type(value) == "table" and type(value.class_name) == "string" then return losses.deserialize(value) end
   if type(value) == "string" then
@@ -346,14 +347,15 @@ end
 losses.Loss = Loss
 internal.reduce = reduce
 
--- The function flow.losses.huber(y_true, y_pred [, options of the loss]): values for each sample. values(options, y_true, y_pred)
-function internal.function_of(title, names_of_options, values)
+-- The function flow.losses.huber(y_true, y_pred [, options of the loss]): values for each sample. values(options, y_true, y_pred).
+-- own_name: in files, and what compile() takes in its place.
+function internal.function_of(title, names_of_options, values, own_name)
   local list = {}
   for _, name in ipairs(names_of_options) do
     if name ~= "reduction" then list[#list + 1] = name end
   end
   local text = "y_true, y_pred" .. (list[1] and ", " .. table.concat(list, "?, ") .. "?" or "")
-  return signature.guard(title, function(y_true, y_pred, ...)
+  return names.give(signature.guard(title, function(y_true, y_pred, ...)
     local options, ignored, axis = nil, nil, -1
     for i = 1, select("#", ...) do
       local value = (select(i, ...))
@@ -368,7 +370,7 @@ function internal.function_of(title, names_of_options, values)
     return (losses.without_label(ignored, axis, ops.operand(y_true, nil, "y_true"), function(labels)
       return values(options, labels, y_pred)
     end))
-  end, text)
+  end, text), own_name)
 end
 
 -- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.
@@ -392,7 +394,7 @@ function by_name(name)
     for _, parameter in ipairs(list[1] and {} or parameters_of(index)) do list[#list + 1] = parameter end
     found = losses.function_of(title, list, function(options, y_true, y_pred)
       return values_of(index, options and not is_table and arguments.native(name, options) or options, y_true, y_pred)
-    end)
+    end, name_of(index))
   end
   rawset(losses, name, found)
   return found

@@ -453,13 +453,10 @@ signature.constructor(MeanMetricWrapper, "flow.metrics.MeanMetricWrapper", funct
 end)
 metrics.MeanMetricWrapper = MeanMetricWrapper
 
-local function of_function(f, name)
-  return new_mean(object.class("Metric function", MeanMetricWrapper), name, { _fn = f, _fn_options = false })
-end
-
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
   if object.is(value, Metric) then return value end
+  value = names.given(value) or value      -- metrics.binary_accuracy is "binary_accuracy"
   if type(value) == "table" and type(value.class_name) == "string" then return metrics.deserialize(value) end
   if type(value) == "string" then
     local class = class_named(value)
@@ -468,7 +465,10 @@ function metrics.get(value)
     if index >= 0 then return make(value, index, value) end
     raise("there is no metric %q%s", value, errors.choices(value, all_names()))
   end
-  if type(value) == "function" then return of_function(value, names.of_function(value) or "metric") end
+  if type(value) == "function" then
+    local name = names.of_function(value) or "metric"
+    return new_mean(object.class("Metric function", MeanMetricWrapper), name, { _fn = value, _fn_options = false })
+  end
   raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
 end
 
@@ -490,7 +490,7 @@ function by_name(name)
   else
     found = losses.function_of(title, options_of(index), function(options, y_true, y_pred)
       return values_of(index, options and arguments.native(name, options), y_true, y_pred)
-    end)
+    end, native.string(C.flow_metric_name(index)))
   end
   rawset(metrics, name, found)
   return found
