@@ -104,6 +104,13 @@ static flow_status global_scale(flow_context *context, flow_tensor **first, int 
   return status;
 }
 
+/* The scale is of float64 if one of the gradients is. */
+static flow_status scaled(flow_context *context, flow_tensor *gradient, flow_tensor *scale, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, e_mul(&e, gradient, flow_express_cast(&e, scale, gradient->dtype)), out);
+}
+
 /* global_clipnorm or clipvalue; check_arguments lets only one of them be set. */
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride)
@@ -113,8 +120,7 @@ flow_status flow_optimizer_clip_together(flow_context *context, const flow_optim
   flow_status status = global > 0 ? global_scale(context, first, count, stride, global, &scale) : FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK && (value > 0 || scale); i++) {
     flow_tensor **gradient = at(first, i, stride), *clipped;
-    status = scale ? flow_apply1(context, FLOW_OP_mul, *gradient, scale, NULL, NULL, &clipped)
-                   : clip_value(context, *gradient, value, &clipped);
+    status = scale ? scaled(context, *gradient, scale, &clipped) : clip_value(context, *gradient, value, &clipped);
     if (status != FLOW_OK) break;
     flow_tensor_release(*gradient);
     *gradient = clipped;

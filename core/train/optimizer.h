@@ -50,10 +50,11 @@ typedef struct flow_optimizer_class {
 
 /* ---- state ---------------------------------------------------------------------------------------------------------------- */
 
-/* Variables that were adopted together. Each kind of slot is in a flat tensor, in the order of the variables; so are the
- * parameters that this optimizer was the first to adopt. */
+/* Variables of one dtype that were adopted together. Each kind of slot is in a flat tensor, in the order of the variables; so are the
+ * parameters that this optimizer was the first to adopt. Those of another dtype that came with them are in another arena. */
 typedef struct flow_arena {
-  int             count, first_slot;             /* first_slot: in slot_variables of the optimizer */
+  int count, first_slot;                         /* first_slot: in slot_variables of the optimizer, of all that came together */
+  int together, *places;                         /* how many came together, and the place of each variable among them */
   flow_variable **variables;                     /* references */
   int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
   char           *decays;                        /* weight decay is for this variable, too */

@@ -103,23 +103,30 @@ static flow_status new_slot(const flow_optimizer *optimizer, int kind, const flo
   return new_flat(like, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
-/* The record and its arrays are one block. Slots are made on the place of the first variable; check_place has seen that all are there. */
-static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, arena **out)
+/* Of the variables that have that dtype. The record and its arrays are one block. Slots are made on the place of the first variable;
+ * check_place has seen that all are there. */
+static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, int dtype, arena **out)
 {
   void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(arena) + (sizeof(flow_variable *) + sizeof(int64_t) + 1) * (size_t)(count + 1), &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(arena) + (sizeof(flow_variable *) + sizeof(int64_t) + sizeof(int) + 1) * (size_t)(count + 1), &block));
   arena *a = block;
   a->variables = (flow_variable **)(a + 1);
   a->offsets = (int64_t *)(a->variables + count + 1);
-  a->decays = (char *)(a->offsets + count + 1);
-  for (int i = 0; i < count; i++) {
-    a->variables[a->count++] = flow_variable_retain(variables[i]);
-    a->decays[i] = (char)decays(optimizer, variables[i]);
-    a->offsets[i + 1] = a->offsets[i] + flow_shape_size(variables[i]->tensor->rank, variables[i]->tensor->shape);
+  a->places = (int *)(a->offsets + count + 1);
+  a->decays = (char *)(a->places + count + 1);
+  a->together = count;
+  a->first_slot = optimizer->slot_count;
+  for (int i = 0, k = 0; i < count; i++) {
+    if (variables[i]->tensor->dtype != dtype) continue;
+    k = a->count++;
+    a->variables[k] = flow_variable_retain(variables[i]);
+    a->places[k] = i;
+    a->decays[k] = (char)decays(optimizer, variables[i]);
+    a->offsets[k + 1] = a->offsets[k] + flow_shape_size(variables[i]->tensor->rank, variables[i]->tensor->shape);
   }
   flow_status status = FLOW_OK;
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = new_slot(optimizer, s, variables[0]->tensor, a->offsets[count], &a->slots[s]);
+    status = new_slot(optimizer, s, a->variables[0]->tensor, a->offsets[a->count], &a->slots[s]);
   if (status != FLOW_OK) {
     flow_arena_release(a);
     return status;
@@ -132,28 +139,22 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
 int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, int variable, int kind)
 {
   int own = optimizer->own_kinds, together = optimizer->class->interleaved < own ? optimizer->class->interleaved : own;
-  if (kind >= own) return a->first_slot + a->count * (kind - own) + variable;      /* Keras makes averages first, then accumulators */
-  int first = a->first_slot + a->count * (optimizer->slot_kinds - own);
-  return first + (kind < together ? variable * together + kind : a->count * kind + variable);
+  int place = a->places[variable];
+  if (kind >= own) return a->first_slot + a->together * (kind - own) + place; /* Keras makes averages first, then accumulators */
+  int first = a->first_slot + a->together * (optimizer->slot_kinds - own);
+  return first + (kind < together ? place * together + kind : a->together * kind + place);
 }
 
-/* Appends the handles of an arena's slots. On failure slot_count stays unchanged. */
-static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
+/* Puts the handles of an arena's slots in their places, which are NULL and past slot_count. */
+static flow_status add_slot_variables(flow_optimizer *optimizer, const arena *a)
 {
-  int first = a->first_slot = optimizer->slot_count, end = first + a->count * optimizer->slot_kinds;
-  FLOW_TRY(flow_grow(&optimizer->slot_variables, sizeof(flow_variable *), end, &optimizer->slot_capacity));
-  for (int k = first; k < end; k++) optimizer->slot_variables[k] = NULL;
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
+  for (int i = 0; i < a->count; i++) {
     const flow_variable *variable = a->variables[i];
-    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) {
-      status = variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, variable->name,
-                             optimizer->slot_names[s], &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]);
-    }
+    for (int s = 0; s < optimizer->slot_kinds; s++)
+      FLOW_TRY(variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, variable->name,
+                             optimizer->slot_names[s], &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]));
   }
-  for (int k = first; k < end && status != FLOW_OK; k++) flow_variable_release(optimizer->slot_variables[k]);
-  if (status == FLOW_OK) optimizer->slot_count = end;
-  return status;
+  return FLOW_OK;
 }
 
 /* Homes in one flat tensor for the variables that no optimizer has adopted yet: parts[i], NULL for the others. */
@@ -175,57 +176,84 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
   return status;
 }
 
-/* Makes an arena for variables that have none here. Nothing moves before everything is there. Order: everything that may fail for lack
- * of memory first, then variables move into their homes one after the other, each old storage being freed at once. Variables that
- * another optimizer has adopted stay where they are: only their slots are here. If a device fails in the middle, those that moved stay
- * where they are now, adopted by nobody, and the optimizer is as before. */
+/* What optimizers train: an arena for each. */
+static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+/* An arena that is being made, and where its variables will be. */
+typedef struct newcomers {
+  arena *arena;
+  flow_tensor **parts;
+} newcomers;
+
+/* All that may fail for lack of memory. NULL where no variable has that dtype. */
+static flow_status prepare(flow_optimizer *optimizer, flow_variable *const *variables, int count, int dtype, newcomers *n)
+{
+  void *block;
+  int found = 0;
+  for (int i = 0; i < count; i++) found += variables[i]->tensor->dtype == dtype;
+  if (!found) return FLOW_OK;
+  FLOW_TRY(new_arena(optimizer, variables, count, dtype, &n->arena));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)found, &block));
+  n->parts = block;
+  FLOW_TRY(make_homes(n->arena, n->parts));
+  return add_slot_variables(optimizer, n->arena);
+}
+
+/* One variable after the other, each old storage being freed at once. */
+static flow_status move_in(newcomers *n)
+{
+  for (int i = 0; n->arena && i < n->arena->count; i++) {
+    if (!n->parts[i]) continue;
+    flow_status status = flow_variable_move(n->arena->variables[i], n->parts[i]);
+    n->arena->variables[i]->adopted = status == FLOW_OK;
+    flow_memory_trim(); /* where it was is as large as the weights, and nothing else has these sizes */
+    FLOW_TRY(status);
+  }
+  return FLOW_OK;
+}
+
+/* done: else variables that have moved are adopted by nobody, and the arena is released. */
+static void settle(newcomers *n, int done)
+{
+  for (int i = 0; n->parts && i < n->arena->count; i++) {
+    if (n->parts[i] && !done) n->arena->variables[i]->adopted = 0;
+    flow_tensor_release(n->parts[i]);
+  }
+  flow_free(n->parts);
+  if (!done) flow_arena_release(n->arena);
+}
+
+/* Makes arenas for variables that have none here. Nothing moves before everything is there. Variables that another optimizer has adopted
+ * stay where they are: only their slots are here. If a device fails in the middle, those that moved stay where they are now, adopted by
+ * nobody, and the optimizer is as before. */
 static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
-  arena *a;
-  void *block;
-  FLOW_TRY(flow_grow(&optimizer->arenas, sizeof(arena *), optimizer->arena_count + 1, &optimizer->arena_capacity));
-  FLOW_TRY(new_arena(optimizer, variables, count, &a));
-  flow_status status = flow_alloc_zero(sizeof(flow_tensor *) * (size_t)count, &block);
-  if (status != FLOW_OK) {
-    flow_arena_release(a);
-    return status;
+  newcomers all[DTYPES] = { { NULL, NULL } };
+  int first = optimizer->slot_count, end = first + count * optimizer->slot_kinds;
+  FLOW_TRY(flow_grow(&optimizer->arenas, sizeof(arena *), optimizer->arena_count + DTYPES, &optimizer->arena_capacity));
+  FLOW_TRY(flow_grow(&optimizer->slot_variables, sizeof(flow_variable *), end, &optimizer->slot_capacity));
+  for (int k = first; k < end; k++) optimizer->slot_variables[k] = NULL;
+  flow_status status = FLOW_OK;
+  for (int d = 0; d < DTYPES && status == FLOW_OK; d++) status = prepare(optimizer, variables, count, dtypes[d], &all[d]);
+  for (int d = 0; d < DTYPES && status == FLOW_OK; d++) status = move_in(&all[d]);
+  for (int d = 0; d < DTYPES; d++) {
+    if (status == FLOW_OK && all[d].arena) optimizer->arenas[optimizer->arena_count++] = all[d].arena;
+    settle(&all[d], status == FLOW_OK);
   }
-  flow_tensor **parts = block;
-  int slot_count = optimizer->slot_count;
-  status = make_homes(a, parts);
-  if (status == FLOW_OK) status = add_slot_variables(optimizer, a);
-  for (int i = 0; i < count; i++) {
-    if (status == FLOW_OK && parts[i]) {
-      status = flow_variable_move(a->variables[i], parts[i]);
-      a->variables[i]->adopted = status == FLOW_OK;
-      flow_memory_trim();              /* where it was is as large as the weights, and nothing else has these sizes */
-    }
-    flow_tensor_release(parts[i]);
-  }
-  if (status == FLOW_OK) {
-    optimizer->arenas[optimizer->arena_count++] = a;
-  } else {
-    for (int i = 0; i < count; i++)
-      if (parts[i]) a->variables[i]->adopted = 0;
-    while (optimizer->slot_count > slot_count) flow_variable_release(optimizer->slot_variables[--optimizer->slot_count]);
-    flow_arena_release(a);
-  }
-  flow_free(block);
+  for (int k = first; k < end && status != FLOW_OK; k++) flow_variable_release(optimizer->slot_variables[k]);
+  if (status == FLOW_OK) optimizer->slot_count = end;
   return status;
 }
 
-/* Slots and formulas have the dtype of the variables, which is that of all that an optimizer trains: float32, or float64. with: one of the
- * others. */
-static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable, const flow_variable *with)
+/* Slots and formulas have the dtype of the variables. */
+static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable)
 {
   FLOW_TRY(flow_check_variable(optimizer->class->name, variable));
-  int dtype = variable->tensor->dtype;
-  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64)
-    return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 and float64 variables", optimizer->class->name,
-                     variable->name, flow_dtype_name(dtype));
-  if (dtype == with->tensor->dtype) return FLOW_OK;
-  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s, \"%s\" is %s: an optimizer trains variables of one dtype; take two",
-                   optimizer->class->name, with->name, flow_dtype_name(with->tensor->dtype), variable->name, flow_dtype_name(dtype));
+  for (int d = 0; d < DTYPES; d++)
+    if (variable->tensor->dtype == dtypes[d]) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 and float64 variables", optimizer->class->name,
+                   variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
 /* The state that is kept once for all variables, to where the next update runs. */
@@ -261,9 +289,7 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
   flow_variable **fresh = block;
   flow_status status = FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
-    status = flow_check_variable(optimizer->class->name, variables[0]);
-    const flow_variable *with = optimizer->arena_count ? optimizer->arenas[0]->variables[0] : variables[0];
-    if (status == FLOW_OK) status = check_trains(optimizer, variables[i], with);
+    status = check_trains(optimizer, variables[i]);
     if (status != FLOW_OK || flow_optimizer_home(optimizer, variables[i], &index) >= 0) continue;
     int k = 0;
     while (k < missing && fresh[k] != variables[i]) k++;

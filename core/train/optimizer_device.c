@@ -9,7 +9,7 @@ static flow_status move_part(flow_variable *variable, const flow_storage *from, 
 {
   flow_tensor *part, *old = variable->tensor;
   if (old->storage != from) return FLOW_OK;
-  int64_t offset = (old->data - (char *)from->data) / (int64_t)sizeof(float);
+  int64_t offset = (old->data - (char *)from->data) / (int64_t)flow_dtype_size(old->dtype);
   FLOW_TRY(flow_tensor_view(to, old->rank, old->shape, old->strides, offset, &part));
   variable->tensor = part;
   flow_tensor_release(old);
@@ -42,9 +42,9 @@ static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *me
 {
   flow_storage *from = member->storage;
   if (flow_place_device(from->place) == flow_place_device(place)) return FLOW_OK;
-  int64_t size = (int64_t)(from->bytes / sizeof(float)), stride = 1;
+  int64_t each = (int64_t)flow_dtype_size(member->dtype), size = (int64_t)from->bytes / each, stride = 1;
   flow_tensor *whole, *moved = NULL;
-  int64_t first = ((char *)from->data - member->data) / (int64_t)sizeof(float);
+  int64_t first = ((char *)from->data - member->data) / each;
   FLOW_TRY(flow_tensor_view((flow_tensor *)(uintptr_t)member, 1, &size, &stride, first, &whole));
   flow_status status = flow_tensor_at(whole, place, &moved);
   if (status == FLOW_OK) status = move_parts(optimizer, from, moved);      /* whole keeps `from` alive meanwhile */

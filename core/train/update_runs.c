@@ -5,7 +5,7 @@
 static int follows(const flow_arena *home, int next)
 {
   const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;
-  size_t bytes = sizeof(float) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
+  size_t bytes = (size_t)flow_dtype_size(before->dtype) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
   return before->storage == after->storage && before->data + bytes == after->data && home->decays[next - 1] == home->decays[next];
 }
 

@@ -1,4 +1,6 @@
 /* test_optimizer.c: adoption into arenas, runs, several optimizers over the same variables, eager against traced. */
+#include <stdio.h>
+
 #include "graphs.h"
 
 enum { STEPS = 4, ROWS = 10 };
@@ -73,8 +75,7 @@ static void test_adoption(void **state)
   OK(flow_optimizer_build(optimizer_of("SGD"), twice, 3));          /* the first optimizer keeps them */
   assert_ptr_equal(a->tensor->data, place);
 
-  flow_tensor *wide = keep(zeros(FLOW_FLOAT64, 1, SHAPE(2)), release_tensor);
-  flow_variable *d = variable_of(wide, "d");
+  flow_variable *d = variable_of(keep(zeros(FLOW_INT32, 1, SHAPE(2)), release_tensor), "d");
   FAILS(flow_optimizer_build(adam, &d, 1), FLOW_UNSUPPORTED, "float32");
   flow_tensor *gradients[2] = { VECTOR(1, 1, 1), VECTOR(1, 1, 1) };
   FAILS(flow_optimizer_apply(context, adam, gradients, (flow_variable *[]){ a, a }, 2), FLOW_INVALID_ARGUMENT, "stands twice");
@@ -82,6 +83,26 @@ static void test_adoption(void **state)
   gradients[0] = gradients[1] = NULL;
   FAILS(flow_optimizer_apply(context, adam, gradients, (flow_variable *[]){ a, b }, 2), FLOW_INVALID_ARGUMENT, "no gradients");
   EXPECT(a->tensor, 1, 2, 3);
+}
+
+/* float64 variables lie together, too; slots are in the order of the variables that came. */
+static void test_two_dtypes(void **state)
+{
+  (void)state;
+  flow_variable *v[4] = { variable_of(VECTOR(1, 2), "a"), variable_of(keep(zeros(FLOW_FLOAT64, 1, SHAPE(3)), release_tensor), "b"),
+                          variable_of(VECTOR(3), "c"), variable_of(keep(zeros(FLOW_FLOAT64, 1, SHAPE(2)), release_tensor), "d") };
+  flow_optimizer *adam = optimizer_of("Adam");
+  OK(flow_optimizer_build(adam, v, 4));
+  assert_ptr_equal(v[0]->tensor->data + 2 * sizeof(float), v[2]->tensor->data);
+  assert_ptr_equal(v[1]->tensor->data + 3 * sizeof(double), v[3]->tensor->data);
+  const char *names[] = { "a", "b", "c", "d" };
+  for (int i = 0; i < 8; i++) {
+    flow_variable *slot = flow_optimizer_slot(adam, i);
+    char expected[32];
+    snprintf(expected, sizeof expected, "adam/%s_%s", names[i / 2], i % 2 ? "velocity" : "momentum");
+    assert_string_equal(flow_variable_name(slot), expected);
+    assert_int_equal(slot->tensor->dtype, v[i / 2]->tensor->dtype);
+  }
 }
 
 /* As when a device fails while variables move: the first one has moved then. */
@@ -375,6 +396,7 @@ int main(void)
     GRAPH_TEST(test_eager_and_traced_adam),
     GRAPH_TEST(test_eager_and_traced_others),
     GRAPH_TEST(test_adoption),
+    GRAPH_TEST(test_two_dtypes),
     GRAPH_TEST(test_adoption_that_fails),
     GRAPH_TEST(test_config_out_of_memory),
     GRAPH_TEST(test_a_second_optimizer_has_one_run),

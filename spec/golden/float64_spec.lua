@@ -3,7 +3,6 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local golden = require "spec.support.golden"
-local message_of = support.message_of
 
 local layers, optimizers = flow.layers, flow.optimizers
 local cases = require "spec.golden.float64"
@@ -106,13 +105,5 @@ describe("a model in float64", function()
     one:compile { optimizer = optimizers.Adam(0.01), loss = "mse" }
     for _ = 1, 4 do assert.near(one:train_on_batch(x, y).loss, several:train_on_batch(x, y).loss, 1e-14) end
     near(flat(one.weights[1]:value()), flat(several.weights[1]:value()), "kernel")
-  end)
-
-  it("has an optimizer of its own beside float32", function()
-    local model = flow.Sequential { layers.Input { 6 }, layers.Dense(5, { dtype = "float64" }), layers.Dense(3) }
-    model:compile { optimizer = "sgd", loss = "mse" }
-    local message = message_of(function() model:train_on_batch(flow.ones { 2, 6 }, flow.ones { 2, 3 }) end)
-    assert.truthy(message:find("is float64", 1, true), message)
-    assert.truthy(message:find("an optimizer trains variables of one dtype; take two", 1, true), message)
   end)
 end)

@@ -17,10 +17,10 @@ return function(Custom)
       local rows, columns = {}, {}
       for axis = 1, v.rank - 1 do rows[axis], columns[axis] = v.shape[axis], v.shape[axis] end
       columns[#columns] = v.rank > 1 and v.shape[v.rank] or nil
-      local dtype = v.rank < 2 and "int32" or nil
-      self._rows[i] = self:add_variable(rows, { name = v.name, dtype = dtype })
-      self._columns[i] = self:add_variable(columns, { name = v.name, dtype = dtype })
-      if dtype then self._unused[self._rows[i]], self._unused[self._columns[i]] = true, true end
+      local unused = v.rank < 2
+      self._rows[i] = self:add_variable(rows, { name = v.name, dtype = unused and "int32" or v.dtype })
+      self._columns[i] = self:add_variable(columns, { name = v.name, dtype = unused and "int32" or v.dtype })
+      if unused then self._unused[self._rows[i]], self._unused[self._columns[i]] = true, true end
       self._velocities[i] = self:add_variable_from_reference(v, "velocity")
     end
   end
