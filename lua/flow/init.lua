@@ -91,6 +91,9 @@ local pass = {
     keras._above = { flow = flow, ops = ops, image = function() return require "flow.tensor.composed.image" end }
   end,
   ["flow.utils"] = function(utils) rawset(utils, "_above", { files = function() return require "flow.saving.keras" end }) end,
+  ["flow.layers"] = function()
+    require("flow.layers.symbolic").class_of = function(op) return require("flow.saving.operations").class_name(op) end
+  end,
   ["flow.distribute"] = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,

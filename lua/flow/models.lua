@@ -7,7 +7,9 @@ local object = require "flow.object"
 local models = require "flow.model"
 require "flow.train.compile"
 require "flow.train.fit"
-require("flow.model.summary").class_of = function(layer) return require("flow.saving.operations").class_name(layer) end
+local function class_of(op) return require("flow.saving.operations").class_name(op) end
+require("flow.model.summary").class_of = function(layer) return class_of(layer._operation.op) or layer.class_name end
+require("flow.layers.symbolic").class_of = class_of
 require "flow.saving.export"
 require "flow.model.closing"
 require "flow.plot.methods"

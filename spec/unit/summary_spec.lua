@@ -184,7 +184,7 @@ describe("summary", function()
       "Negative" }, found)
     local inner = flow.Model(x, x + 1)
     local nested = flow.Sequential { inner }:summary_text { expand_nested = true }
-    assert.truthy(nested:find("└ operation[_%d]* %(Add%)"))
+    assert.truthy(nested:find("└ add[_%d]* %(Add%)"))
   end)
 
   it("counts what the optimizer keeps once there is a step", function()

@@ -407,7 +407,8 @@ local function on_strings(layer, op, operands, count)
   end)
 end
 
--- An op on symbolic tensors becomes a separate layer: the op with its other operands kept.
+-- An op on symbolic tensors becomes a separate layer: the op with its other operands kept. It is named after the class that the op has in
+-- Keras: symbolic.class_of(op), which a room above gives.
 local function apply(op, ...)
   local Layer = require "flow.layers.layer"
   local operands, count, inputs, lists = { ... }, select("#", ...), {}, {}
@@ -418,7 +419,7 @@ local function apply(op, ...)
     end
   end
   symbolic.Operation = symbolic.Operation or Layer:extend("Operation")
-  local layer = symbolic.Operation()
+  local layer = names.instead("Operation", symbolic.class_of and symbolic.class_of(op) or "Operation", symbolic.Operation)
   rawset(layer, "_operation", { op = op, operands = operands, count = count })
   layer.call = function(_, x)
     local filled, next_input = {}, 0

@@ -276,11 +276,16 @@ end
 -- Operations whose arguments are bound by name, in a separate file, which few programs need.
 local function bound() return require "flow.saving.bound_operations" end
 
--- The name of Keras' class for an operation, as summaries show it; else the op's, or that of the layer.
-function operations.class_name(layer)
-  local names, record = names_of(layer._operation.op)
-  local name = record and record.class_name or names[1]
-  return name and (name:gsub("^%l", string.upper):gsub("_(%l)", string.upper)) or layer.class_name
+local class_names = setmetatable({}, { __mode = "k" })
+
+-- The name of Keras' class for an op, as summaries show it; else the op's own; nil: it is none of ours.
+function operations.class_name(op)
+  if class_names[op] == nil then
+    local names, record = names_of(op)
+    local name = record and record.class_name or names[1]
+    class_names[op] = name and name:gsub("^%l", string.upper):gsub("_(%l)", string.upper) or false
+  end
+  return class_names[op] or nil
 end
 
 -- The record of an operation in a model, as far as Keras has one that takes these arguments; else nil, the op's name and, if Keras binds
