@@ -87,10 +87,17 @@ describe("a parameter given by its name", function()
     local x, y = flow.Input { 2 }, flow.Input { 2 }
     local model = flow.Model({ x, y }, layer { targets = y, logits = x })
     assert.same(a:totable(), model({ a, b }):totable())
-    local Sum = layers.Layer:extend "SumByName"      -- the table is the input where it has other names, or one alone
+    local Twice = layers.Layer:extend "TwiceByName"      -- of one parameter
+    function Twice:call(images) return images * 2 end
+    assert.same((a * 2):totable(), Twice()({ images = a }):totable())
+    local twice = flow.Model(x, Twice()({ images = x }))
+    assert.same((a * 2):totable(), twice(a):totable())
+    local Sum = layers.Layer:extend "SumByName"      -- the table is the input where it has other names
     function Sum:call(left, training) return training == "none" and left or left.left + (left.right or 0) end
     assert.same((a + b):totable(), Sum()({ left = a, right = b }):totable())
-    assert.same(a:totable(), Sum()({ left = a }):totable())
+    local Data = flow.Model:extend "DataByName"      -- and of a model, whose data may have one of that name alone
+    function Data:call(left) return left.left * 2 end
+    assert.same((a * 2):totable(), Data()({ left = a }):totable())
   end)
 
   it("is known for every public function that has parameters", function()

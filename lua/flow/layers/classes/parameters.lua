@@ -46,8 +46,9 @@ end
 
 local names_of_calls = setmetatable({}, { __mode = "k" })      -- of functions that of_call made: their parameters
 
--- Of a table that is all that a layer is called with: its first input, and the table of the others, if it has several of the parameters of
--- the class's call() by name, the first one among them, and nothing else: layer { logits = x, targets = y }. Else nil: it is the input.
+-- Of a table that is all that a layer is called with: its first input, and the table of the others, if it has parameters of the class's
+-- call() by name, the first one among them, and nothing else: layer { logits = x, targets = y }. Else nil: it is the input, as a table with
+-- the first one alone is of a model, whose data may have such a name.
 function parameters.by_name(layer, given)
   local names, known, others = names_of_calls[layer.call], { training = true, mask = true }, {}
   if not names or given[names[1]] == nil then return nil end
@@ -56,7 +57,7 @@ function parameters.by_name(layer, given)
     if not known[name] then return nil end
     if name ~= names[1] then others[name] = value end
   end
-  if next(others) ~= nil then return given[names[1]], others end
+  if next(others) ~= nil or not object.has(layer, "fit") then return given[names[1]], others end
 end
 
 -- call() of a layer's class. Its last argument is a table of options; what they name goes to the parameters of these names, the last
@@ -68,10 +69,12 @@ function parameters.of_call(call, class)
   for i = 2, #names do named[names[i]] = i end
   if #names < 1 or debug.getinfo(signature.unguarded(call), "u").isvararg then return call end
   if #names == 1 then
-    return function(self, inputs, extra)
+    local function called(self, inputs, extra)
       if extra ~= nil then check_extra(self, extra, names) end
       return call(self, inputs)
     end
+    names_of_calls[called] = names
+    return called
   end
   local by_name = named.training or named.mask
   local function called(self, ...)
