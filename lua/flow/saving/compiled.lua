@@ -180,6 +180,8 @@ function compiled.copy(model, clone, custom)
   if not state then return end
   local given, class, known = state.given, object.class_of(state.optimizer), setmetatable({}, { __index = custom })
   if rawget(class, "in_lua") then known[class.name] = class end
+  local schedule = rawget(state.optimizer, "_schedule")
+  if schedule then known[object.class_of(schedule).name] = object.class_of(schedule) end
   local ok, problem = pcall(function()
     clone:compile {
       optimizer = optimizers.from_json(state.optimizer:to_json(), known), loss = given.loss, loss_weights = given.loss_weights,

@@ -295,12 +295,13 @@ end
 -- 1 - beta^step, computed without cancellation.
 function custom.correction(beta, step) return -ops.expm1(step * math.log(beta)) end
 
--- The options of an optimizer from its config; null is false where none_is_false.
-local function options_of(config, none_is_false)
+-- The options of an optimizer from its config; null is false where none_is_false. classes: of scripts, by their names.
+local function options_of(config, classes, none_is_false)
   local options = {}
   for name, value in pairs(config) do
     if type(value) == "table" and value.class_name then
-      value = schedules[value.class_name](type(value.config) == "table" and options_of(value.config) or {})
+      value = schedules.read_own(value, classes)
+        or schedules[value.class_name](type(value.config) == "table" and options_of(value.config, classes) or {})
     end
     if value ~= json.null then options[name] = value
     elseif none_is_false then options[name] = false end
@@ -315,9 +316,9 @@ function custom.read(described, classes, find)
   if type(described.config or {}) ~= "table" then
     raise("%s: the config of an optimizer is a table, got %s", tostring(described.class_name), errors.describe(described.config))
   end
-  if class then return class(options_of(described.config or {})) end
+  if class then return class(options_of(described.config or {}, classes)) end
   class = find(described.class_name)
-  return class and class(options_of(described.config or {}, true))
+  return class and class(options_of(described.config or {}, classes, true))
 end
 
 return custom

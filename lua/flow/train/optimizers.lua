@@ -87,6 +87,21 @@ local function wrap_read(config)
   return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
 end
 
+-- Takes the schedule of a script's class out of the config of an optimizer, from which the library reads the rest; nil: there is none.
+local function take_schedule(config, custom)
+  local schedule = type(config) == "table" and schedules.read_own(config.learning_rate, custom)
+  if schedule then config.learning_rate = json.null end
+  return schedule or nil
+end
+
+-- The optimizer whose learning rate is that of a schedule of a script's class, if there is one.
+local function with_schedule(optimizer, schedule)
+  if not schedule then return optimizer end
+  check(C.flow_optimizer_set_schedule(optimizer.handle, nil))
+  rawset(optimizer, "_schedule", schedule)
+  return optimizer
+end
+
 -- Wraps the handle in `out_scale`.
 local function wrap_scale(inner, initial_scale, growth_steps)
   local scale = native.own(out_scale, C.flow_loss_scale_release)
@@ -109,20 +124,25 @@ function optimizers.from_json(text, custom_objects)
       local initial, growth = config.initial_scale, config.dynamic_growth_steps
       return LossScaleOptimizer(inner, { initial_scale = initial, dynamic_growth_steps = growth, name = config.name })
     end
-    check(C.flow_loss_scale_from_config(text, out_scale, out))
-    return wrap_scale(wrap_read(config.inner_optimizer.config), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
+    local schedule = take_schedule(type(config.inner_optimizer) == "table" and config.inner_optimizer.config, custom_objects)
+    check(C.flow_loss_scale_from_config(schedule and json.encode(described) or text, out_scale, out))
+    return wrap_scale(with_schedule(wrap_read(config.inner_optimizer.config), schedule), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
       config.dynamic_growth_steps or C.FLOW_LOSS_SCALE_GROWTH_STEPS)
   end
   local own = custom_optimizer.read(described, custom_objects, in_lua)
   if own then return own end
-  check(C.flow_optimizer_from_config(text, out))
-  return wrap_read(described.config)
+  local schedule = take_schedule(config, custom_objects)
+  check(C.flow_optimizer_from_config(schedule and json.encode(described) or text, out))
+  return with_schedule(wrap_read(described.config), schedule)
 end
 
 -- Keras' config: {"module": "keras.optimizers", "class_name": ..., "config": {...}, "registered_name": null}.
 function Optimizer:to_json()
-  if self._schedule and not schedules.is_builtin(self._schedule) then self._schedule:to_json() end
-  return native.text(C.flow_optimizer_config, self.handle)
+  local text, schedule = native.text(C.flow_optimizer_config, self.handle), self._schedule
+  if not schedule or schedules.is_builtin(schedule) then return text end
+  local described = json.decode(text)
+  described.config.learning_rate = json.decode(schedule:to_json())
+  return json.encode(described)
 end
 
 -- Its arguments as fields: adam.beta_1.
@@ -421,11 +441,11 @@ function LossScaleOptimizer:build(variables)
   rawset(self, "_built_for", { unpack(variables) })
 end
 
--- The library writes the scale's own part; an inner optimizer that is written in Lua describes itself.
+-- The library writes the scale's own part; an inner optimizer that Lua has a part in describes itself.
 function LossScaleOptimizer:to_json()
-  local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold
+  local inner, schedule = self.inner_optimizer:to_json(), self.inner_optimizer._schedule
   local text = native.text(function(scale, into, size) return C.flow_loss_scale_config(scale, self.handle, into, size) end, self._scale)
-  if not rawget(self.inner_optimizer, "_own") then return text end
+  if not rawget(self.inner_optimizer, "_own") and (not schedule or schedules.is_builtin(schedule)) then return text end
   local described = json.decode(text)
   described.config.inner_optimizer = json.decode(inner)
   return json.encode(described)

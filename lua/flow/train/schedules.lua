@@ -14,6 +14,8 @@ local signature = require "flow.signature"
 local json = require "flow.json"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
+local names = require "flow.names"
+local custom_objects = require "flow.custom_objects"
 local extended = require "flow.extended"
 local option_fields = require "flow.classes.option_fields"
 
@@ -32,19 +34,41 @@ function LearningRateSchedule:_call(step)
   return self:_number(step)
 end
 
--- Keras' config as JSON; classes written in Lua have none.
+local Builtin = object.class("BuiltinSchedule", LearningRateSchedule)
+
+-- Whether a script's class leaves its config to the library's class.
+local function has_no_config(self)
+  local get_config = object.class_of(self).get_config
+  return get_config == LearningRateSchedule.get_config or get_config == Builtin.get_config
+end
+
+-- Of a class written in Lua: what its init was given, or its options.
+local function given_to(self)
+  local init, config = rawget(self, "_given_to_init"), {}
+  if init and next(init.lost) ~= nil then
+    raise("%s: a file does not hold what its init was given as %s: give its class a get_config(), or the optimizer a number or a "
+      .. "built-in schedule", object.title(self), table.concat(names.sorted(init.lost), ", "))
+  end
+  for name, value in pairs(init and init.given or self) do
+    local is_plain = init or type(name) == "string" and not name:find "^_" and type(value) ~= "table" and type(value) ~= "function"
+    if is_plain then config[name] = value end
+  end
+  return config
+end
+
+-- Keras' description as JSON.
 function LearningRateSchedule:to_json()
-  raise("%s: a schedule written in Lua has no config; give the optimizer a built-in one, or its learning rate as a number",
-    object.title(self))
+  local class = object.class_of(self)
+  local is_given = has_no_config(self) and (rawget(self, "_given_to_init") or not object.is(self, Builtin))
+  return json.encode { module = json.null, class_name = class.name, registered_name = custom_objects.registered_name(class) or class.name,
+                       config = is_given and given_to(self) or self:get_config() }
 end
 
 -- The config alone, as a table without null values.
-function LearningRateSchedule:get_config() return json.decode(self:to_json()).config end
+function LearningRateSchedule:get_config() return given_to(self) end
 object.static(LearningRateSchedule, "from_config", function(class, config) return class(config) end)
 
 ---- built-in -------------------------------------------------------------------------------------------------------------------
-
-local Builtin = object.class("BuiltinSchedule", LearningRateSchedule)
 
 -- Classes of scripts that extend one compute the rate in Lua.
 function Builtin:_number(step)
@@ -127,6 +151,25 @@ function LearningRateSchedule.extend(parent, class_name)
 end
 
 schedules.LearningRateSchedule = LearningRateSchedule
+
+local function is_entry(value) return type(value) == "table" and type(value.class_name) == "string" end
+
+-- Of an entry that to_json() or Keras wrote: the object of a script's class; nil: it is the library's, or none. classes: by name; what is
+-- registered is known, too.
+function internal.read_own(entry, classes)
+  if not is_entry(entry) or C.flow_schedule_class_find(entry.class_name) >= 0 then return nil end
+  local known = custom_objects.all(classes)
+  local class = known[entry.registered_name or ""] or known[entry.class_name]
+  if not class then
+    raise("the schedule %s is not known: give its class, custom_objects = { %s = class }", entry.class_name, entry.class_name)
+  end
+  local config = {}
+  for name, value in pairs(type(entry.config) == "table" and entry.config or {}) do
+    if value ~= json.null then config[name] = value end
+  end
+  arguments.configs[config] = true
+  return class.from_config(config)
+end
 
 function internal.is(value) return object.is(value, LearningRateSchedule) end
 function internal.is_builtin(value) return object.is(value, Builtin) and not rawget(object.class_of(value), "in_lua") end

@@ -25,7 +25,7 @@ end
 local function describe_model(model)
   local lines = {}
   for i, optimizer in ipairs(model:_optimizers()) do
-    local ok, config = pcall(optimizer.to_json, optimizer)      -- a schedule in Lua has no config
+    local ok, config = pcall(optimizer.to_json, optimizer)      -- a schedule in Lua may have none
     lines[i] = "optimizer " .. (ok and config or object.title(optimizer))
   end
   return table.concat(lines, "\n") .. "\n" .. describe_parts(model)
