@@ -120,3 +120,35 @@ describe("a training loop that the user writes", function()
     assert.equal(12, count:item())
   end)
 end)
+
+describe("a flow.fn that calls strategy:run", function()
+  it("draws the same weights and noise with any number of replicas", function()
+    local x, y = flow.random.normal({ 12, 3 }, { seed = 1 }), flow.random.normal({ 12, 1 }, { seed = 2 })
+    -- The losses of steps in a flow.fn, where is_whole, or outside of one, of a model that the first step builds.
+    local function losses_of(devices, is_whole)
+      flow.set_random_seed(1)
+      local of_some, model, optimizer = distribute.MirroredStrategy { devices = devices }, nil, nil
+      of_some.scope(function()
+        model, optimizer = flow.Sequential { layers.Dense(4), layers.Dropout(0.5), layers.Dense(1) }, flow.optimizers.SGD(0.1)
+      end)
+      local function step(a, b)
+        local tape = flow.GradientTape()
+        local loss = tape:record(function()
+          return flow.nn.compute_average_loss((model(a, { training = true }) - b):square():mean(-1))
+        end)
+        optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+      end
+      local function summed(a, b) return of_some:reduce("sum", of_some:run(step, { a, b })) end
+      local run, found = is_whole and flow.fn(summed) or summed, {}
+      local batches = of_some:experimental_distribute_dataset(flow.data.Dataset.from_tensor_slices { x, y }:batch(6))
+      for a, b in batches:iter() do found[#found + 1] = run(a, b):item() end
+      return found
+    end
+    for _, is_whole in ipairs { true, false } do
+      local one = losses_of({ "cpu:0" }, is_whole)
+      near(one, losses_of({ "cpu:0", "cpu:1" }, is_whole), 1e-5)
+      near(one, losses_of({ "cpu:0", "cpu:1", "cpu:2" }, is_whole), 1e-5)
+    end
+  end)
+end)

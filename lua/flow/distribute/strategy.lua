@@ -12,6 +12,7 @@ local signature = require "flow.signature"
 local object = require "flow.object"
 local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 local tensor = require "flow.tensor"
 local fn = require "flow.tensor.fn"
 local cluster = require "flow.distribute.cluster"
@@ -148,7 +149,8 @@ function Strategy:run(f, list)
   list = list or {}
   local p, count = self._placement, table.maxn(list)
   if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then
-    if p.count > 1 then
+    -- A flow.fn that calls run stays Lua with one replica, too, so that f draws the same random numbers with any number of them.
+    if p.count > 1 or scopes.own().may_stay_lua then
       fn.cannot_be_traced = true
       raise("strategy:run of %d replicas cannot be part of a step of fit, of map, or of what a tape records: call it outside; the "
         .. "function that it runs is traced by itself, and its tape belongs inside of it", p.count)

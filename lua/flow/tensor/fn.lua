@@ -157,9 +157,9 @@ local function as_first(self, trace, ...)
   local first, outer, outer_prints = self.first_draws, own.draws_owner, own.prints
   self.first_draws = first or now
   if first then check(C.flow_context_restore(context, first)) end
-  own.draws_owner, own.prints = { name = fn.name_of(self), at = {} }, {}
+  own.draws_owner, own.prints, own.may_stay_lua = { name = fn.name_of(self), at = {} }, {}, true
   local ok, result = pcall(trace, self, ...)
-  own.draws_owner, own.prints = outer, outer_prints
+  own.draws_owner, own.prints, own.may_stay_lua = outer, outer_prints, nil
   if first then check(C.flow_context_restore(context, now)) end
   return ok, result
 end
