@@ -226,6 +226,9 @@ def compare(seed, folder):
     # OrthogonalRegularizer of one row is such a case: Keras divides 0 by the number of pairs of rows.
     if "loss" in theirs and not np.all(np.isfinite(theirs["loss"])) and np.all(np.isfinite(np.load(stem + "_loss.npy"))):
         problem = "Keras: its loss is NaN or infinite, ours is not"
+        before = np.load(stem + "_loss.npy"), np.where(np.isfinite(theirs["loss"]), theirs["loss"], np.load(stem + "_loss.npy"))
+        if losses_apart(*before) > TRAINED:
+            return None, [f"loss {losses_apart(*before):.2g} before Keras' is NaN or infinite"]
         try:
             exact = run(stem, stem + ".keras", double=True)
         except Exception as problem_there:

@@ -60,4 +60,6 @@ CASES += [
     wrapper("BatchNormalization in inference", "TimeDistributed", layer("BatchNormalization"), [[4, 3, 5]]),
     wrapper("Bidirectional", "TimeDistributed", layer("Bidirectional", layer=layer("LSTM", units=3)), [[2, 3, 4, 5]]),
     wrapper("one step", "TimeDistributed", layer("Dense", units=4), [[3, 1, 5]]),
+    wrapper("BatchNormalization in training, mask", "TimeDistributed", layer("BatchNormalization"), [[9, 3, 5], [9, 3]], {"mask": 1}, [1],
+            training=True),
 ]

@@ -77,18 +77,18 @@ local function is_by_rows(layer, training, seen)
   return #layer._children > 0
 end
 
--- Whether the layer is given the mask of a step, which has `rank` axes.
-local function takes_mask(layer, rank)
-  local named = layer._named_inputs
-  if named then return named.names.mask ~= nil and rank > 1 end
+-- Whether the layer is given the mask of a step x, which may say of rows, {n}, what counts: that is for rows of features.
+local function takes_mask(layer, mask, x)
+  local named, fits = layer._named_inputs, mask.rank > 1 or x.rank == 2
+  if named then return named.names.mask ~= nil and fits end
   if layer._handle and not rawget(layer, "_own_call") then return false end
-  return layer._takes_mask and rank > 1 or layer.supports_masking
+  return layer._takes_mask and fits or layer.supports_masking
 end
 
 -- Keras' TimeDistributed does what the layer computes, but for its activity_regularizer; those of layers inside of it count.
 local function call_layer(self, x, mask, training)
   local options = { training = training }
-  if mask and takes_mask(self.layer, mask.rank) then options.mask = mask end
+  if mask and takes_mask(self.layer, mask, x) then options.mask = mask end
   if not self.layer._activity then return several.gathered(self.layer(x, options)) end
   return penalties.without_activity(self.layer, function() return several.gathered(self.layer(x, options)) end)
 end
