@@ -261,11 +261,13 @@ for fill_mode, fill in ipairs { "reflect", "wrap", "constant", "nearest" } do
   end
 end
 --- The same transform for every image, as many as there are rows.
-add("sample_image", { { -1, 7, 9, 3 } }, { name = "of the image alone", attributes = { sampling = { interpolation = 1 } },
-  prepare = function(inputs)
-    local rows = inputs[1]:sum(4):sum(3):sum(2, true) * 0      -- {n, 1}
-    return transformed { inputs[1], flow.stop_gradient(rows) }
-  end })
+for _, op in ipairs { "sample_image", "sample_image_gradient" } do
+  add(op, { { -1, 7, 9, 3 } }, { name = "of the image alone", attributes = { sampling = { interpolation = 1, fill_mode = 2, fill_value = 3 } },
+    prepare = function(inputs)
+      local rows = inputs[1]:sum(4):sum(3):sum(2, true) * 0      -- {n, 1}
+      return transformed { inputs[1], flow.stop_gradient(rows) }
+    end })
+end
 add("sample_uniform", { { -1, 2 } }, { attributes = { random = { rank = 1, dims = { 5 }, low = -1, high = 2, seed = 3, stream = 4 } },
   gradient = false, traced = false })     -- nothing flows back; draws other numbers in every run of a plan
 

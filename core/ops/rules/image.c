@@ -133,3 +133,15 @@ flow_status flow_gradient_sample_image(flow_gradient_step *step)
   if (!step->needed[0]) return FLOW_OK;
   return flow_gradient_by(step, 0, FLOW_OP_sample_image_gradient, g, step->inputs[1], NULL, step->attributes);
 }
+
+/* The transpose of the transpose: the image between pixels, with 0 where sample_image has the number that fills. */
+flow_status flow_gradient_sample_image_gradient(flow_gradient_step *step)
+{
+  flow_tensor *u = step->output_gradients[0];
+  if (u == NULL) return FLOW_OK;
+  if (step->needed[1]) return flow_fail(FLOW_UNSUPPORTED, "sample_image_gradient: gradients of the transforms are not supported");
+  if (!step->needed[0]) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  attributes.sampling.fill_value = 0;
+  return flow_gradient_by(step, 0, FLOW_OP_sample_image, u, step->inputs[1], NULL, &attributes);
+}
