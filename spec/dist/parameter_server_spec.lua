@@ -71,6 +71,20 @@ describe("parameter servers", function()
     assert.equal("376", said(text, "worker:0", "iterations"))      -- 8 epochs of 47 batches: each batch once
   end)
 
+  it("the chief's bar counts the batches of all workers", function()
+    local path = support.file("counted.lua", [[
+      local flow = require "flow"
+      local strategy, model = flow.distribute.ParameterServerStrategy(), nil
+      strategy.scope(function()
+        model = flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1) }
+        model:compile { optimizer = "sgd", loss = "mse" }
+      end)
+      model:fit(flow.ones { 400, 2 }, flow.ones { 400, 1 }, { batch_size = 4, verbose = 2 })]])
+    local text, code = support.run(BEGIN .. "launch --workers 2 --parameter-servers 1 " .. path)
+    assert.equal(0, code, text)
+    assert.truthy(text:find("100/100 - ", 1, true), text)
+  end)
+
   for victim = 1, 2 do
     it(("a worker that is killed in the middle is started again, and each batch counts: worker:%d"):format(victim), function()
       local text = launch("--workers 3 --parameter-servers 2 --max-restarts 1",
@@ -173,6 +187,33 @@ describe("parameter servers", function()
     assert.equal("4", said(text, "worker:0", "count"))
     assert.truthy(said(text, "worker:0", "iterator"):find("a function without flow.fn gets the iterator", 1, true), text)
     assert.falsy(said(text, "worker:0", "none"):find("a function without flow.fn gets the iterator", 1, true), text)
+  end)
+
+  it("a coordinator's flow.fn takes the iterator itself where it has no parameters for its values, as TensorFlow's steps do", function()
+    local path = coordinated("taken.lua", [[
+      local weight, optimizer
+      strategy.scope(function() weight, optimizer = flow.Variable({ 4, 2 }, { name = "weight" }), flow.optimizers.SGD(0.25) end)
+      local traces = 0
+      local function body(x, y)
+        traces = traces + 1
+        local tape = flow.GradientTape()
+        local loss = tape:record(function() return (weight:sum() * x.a + y * 0):sum() end)
+        optimizer:apply_gradients(tape:gradient(loss, { weight }), { weight })
+        return loss
+      end
+      local step = flow.fn(function(iterator)
+        local function of_replica(x, y) return body(x, y) end
+        return strategy:reduce("sum", strategy:run(of_replica, { args = { iterator:next() } }))
+      end)
+      local numbers = flow.data.Dataset.from_tensor_slices { { a = flow.ones { 4 } }, flow.ones { 4 } }:batch(2):repeat_()
+      local data = coordinator:create_per_worker_dataset(flow.fn(function() return numbers end))
+      local iterator, last = data:iter(), nil
+      for _ = 1, 4 do last = coordinator:schedule(step, { args = { iterator } }) end
+      coordinator:join()
+      print("weight " .. table.concat(weight:totable(), " ") .. " last " .. last:fetch():item() .. " traces " .. traces)]])
+    local text, code = support.run(BEGIN .. "launch --workers 1 --parameter-servers 1 " .. path)
+    assert.equal(0, code, text)
+    assert.equal("2 0 last 6 traces 1", said(text, "worker:0", "weight"), text)
   end)
 
   it("a coordinator's functions run on all workers, and their results and failures come to the chief", function()
@@ -326,18 +367,6 @@ describe("what cannot be", function()
     for i = 0, 1 do assert.equal("6", said(text, "worker:" .. i, "total"), text) end
     local wanted = "ps:0: worker:1 has not come to the end of what was done together for 1 s; the others go on"
     assert.truthy(text:find(wanted, 1, true), text)
-  end)
-
-  it("a traced step that takes the next element itself, of whose iterator it gets the values", function()
-    for _, taken in ipairs { "iterator()", "iterator:next()" } do
-      local path = coordinated("taken.lua", ([[
-        local numbers = flow.data.Dataset.from_tensor_slices { { a = flow.ones { 2 } }, flow.ones { 2 } }:batch(2):repeat_()
-        local iterator = coordinator:create_per_worker_dataset(numbers):iter()
-        local step = flow.fn(function(iterator) return %s end)
-        print("said " .. select(2, pcall(function() return coordinator:schedule(step, { iterator }):fetch() end)))]]):format(taken))
-      local text = support.run(BEGIN .. "launch --workers 1 --parameter-servers 1 --kill-after 1 " .. path)
-      assert.truthy(text:find("a flow.fn gets the values of the iterator's next element in its place", 1, true), text)
-    end
   end)
 
   it("a cluster without parameter servers, or without workers", function()

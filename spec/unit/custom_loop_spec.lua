@@ -122,6 +122,31 @@ describe("a training loop that the user writes", function()
 end)
 
 describe("a flow.fn that calls strategy:run", function()
+  it("has a function that is written inside of it traced once, as long as that sees the same values", function()
+    local traces, factor = {}, 1
+    local function note(f) traces[#traces + 1] = f end
+    local function twice(x) return x * 2 end
+    local step = flow.fn(function(x)
+      local function inner(y) return twice(y) end
+      local by = factor
+      local function of_replica(y)
+        note(inner)
+        return inner(y):sum() * by
+      end
+      return strategy:reduce("sum", strategy:run(of_replica, { x }))
+    end)
+    local x = numbers(function(i) return flow.tensor { i, 10 } end)
+    for _ = 1, 3 do assert.equal(66, step(x):item()) end
+    local before = #traces
+    factor = 2
+    for _ = 1, 3 do assert.equal(132, step(x):item()) end
+    assert.equal(2 * before, #traces)
+    -- others in the same line
+    local sums, two = {}, { function(y) return y:sum() end, function(y) return y:sum() * 2 end }
+    for i = 1, 2 do sums[i] = strategy:run(two[i], { x }) end
+    assert.same({ { 10, 11, 12 }, { 20, 22, 24 } }, { lists(sums[1]), lists(sums[2]) })
+  end)
+
   it("draws the same weights and noise with any number of replicas", function()
     local x, y = flow.random.normal({ 12, 3 }, { seed = 1 }), flow.random.normal({ 12, 1 }, { seed = 2 })
     -- The losses of steps in a flow.fn, where is_whole, or outside of one, of a model that the first step builds.

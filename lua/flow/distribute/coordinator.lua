@@ -35,6 +35,7 @@ local PerWorkerIterator = object.class "PerWorkerIterator"
 takes "dataset_fn"
 function Coordinator:create_per_worker_dataset(dataset_fn)
   local dataset = dataset_fn
+  if fn.is(dataset_fn) then dataset_fn = dataset_fn.f end      -- as TensorFlow's, which is a tf.function
   if type(dataset_fn) == "function" then dataset = placement.within(self.strategy._placement, dataset_fn) end
   if type(dataset) ~= "table" or not dataset.iter then
     raise("%s: create_per_worker_dataset takes a function that returns a Dataset, or a Dataset, got %s", WHAT, errors.describe(dataset))
@@ -50,8 +51,18 @@ function PerWorker:iter()
   return made
 end
 
--- The next values of this worker's.
-function PerWorkerIterator:next() return self._iterator:next() end
+-- The next values of this worker's, and how many these are.
+function PerWorkerIterator:_count()
+  local waiting = rawget(self, "_waiting") or { self._iterator:next() }
+  rawset(self, "_waiting", waiting)
+  return #waiting
+end
+function PerWorkerIterator:next()
+  local waiting = rawget(self, "_waiting")
+  rawset(self, "_waiting", nil)
+  if waiting then return unpack(waiting) end
+  return self._iterator:next()
+end
 PerWorkerIterator._call = PerWorkerIterator.next
 
 -- What travels in place of an argument.
@@ -78,12 +89,22 @@ end
 
 ---- running -----------------------------------------------------------------------------------------------------------------------------
 
+-- Whether a flow.fn takes iterators themselves, as TensorFlow's step functions do: it has no parameters for all of their values.
+local function takes_iterators(f, list, count)
+  local own, n, any = debug.getinfo(f.f, "u"), 0, false
+  for i = 1, own.isvararg and 0 or count do
+    local is_iterator = object.is(list[i], PerWorkerIterator)
+    n, any = n + (is_iterator and list[i]:_count() or 1), any or is_iterator
+  end
+  return any and n > own.nparams
+end
+
 -- Arguments of a flow.fn: an iterator gives its next values.
 local function spread(list, count)
   local values, n = {}, 0
   for i = 1, count do
     if object.is(list[i], PerWorkerIterator) then
-      local next_values = { list[i]._iterator:next() }
+      local next_values = { list[i]:next() }
       if #next_values == 0 then raise("the data of create_per_worker_dataset has ended: repeat_() it") end
       for k, value in ipairs(next_values) do values[n + k] = value end
       n = n + #next_values
@@ -115,8 +136,10 @@ local function run(self, order)
   local ok, problem = pcall(function()
     arguments = incoming(self, order.arguments)
     local list, n = arguments, order.count
-    if fn.is(f) then list, n = spread(list, n) end
-    results = { placement.within(self.strategy._placement, f, unpack(list, 1, n)) }
+    local called = f
+    if fn.is(f) and takes_iterators(f, list, n) then called = f.f      -- what it gives to strategy:run is traced
+    elseif fn.is(f) then list, n = spread(list, n) end
+    results = { placement.within(self.strategy._placement, called, unpack(list, 1, n)) }
   end)
   if not ok then
     if native.interrupted() or native.preempted() then error(problem, 0) end

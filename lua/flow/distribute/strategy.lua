@@ -20,6 +20,7 @@ local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 local reduction = require "flow.distribute.reduction"
 local draws = require "flow.distribute.draws"
+local closures = require "flow.distribute.closures"
 local loop = require "flow.distribute.loop"
 local shards = require "flow.shards"
 
@@ -91,18 +92,19 @@ function Strategy:_trace_of(f)
   return fn.in_place_of(f, function(id, ...) return replica.within(self, id, f, ...) end)
 end
 
--- The flow.fn that runs f as a replica whose number is its first argument.
+-- The flow.fn that runs f as a replica whose number is its first argument. A function that is written inside of a step, and so is another
+-- one at each call, is traced once, too.
 local function traced(self, f)
   local list = self._functions
   for i = #list, 1, -1 do
-    if list[i].f == f then
+    if closures.same(list[i].note, f) then
       local entry = table.remove(list, i)
       list[#list + 1] = entry
       return entry.traced
     end
   end
-  local own = draws.resume(self._draws, f, self:_trace_of(f))
-  list[#list + 1] = { f = f, traced = own }
+  local note, own = closures.note(f), draws.resume(self._draws, f, self:_trace_of(f))
+  list[#list + 1] = { note = note, traced = own }
   if #list > MAX_FUNCTIONS then table.remove(list, 1).traced:close() end
   return own
 end
