@@ -148,6 +148,7 @@ function fit_servers.lead(model, pass, list, bar, number, stops, run)
     return { ended = rows == 0 or nil }
   end })
   done = last.finished or done
+  if done > bar.done then bar:advance(done - bar.done) end      -- those of other workers
   store:surely(function() store:pull() end)
   if store:survives() then store:fetch() end
   if pass.feed then
