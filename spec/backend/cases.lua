@@ -262,7 +262,8 @@ for fill_mode, fill in ipairs { "reflect", "wrap", "constant", "nearest" } do
 end
 --- The same transform for every image, as many as there are rows.
 for _, op in ipairs { "sample_image", "sample_image_gradient" } do
-  add(op, { { -1, 7, 9, 3 } }, { name = "of the image alone", attributes = { sampling = { interpolation = 1, fill_mode = 2, fill_value = 3 } },
+  local attributes = { sampling = { interpolation = 1, fill_mode = 2, fill_value = 3 } }
+  add(op, { { -1, 7, 9, 3 } }, { name = "of the image alone", attributes = attributes,
     prepare = function(inputs)
       local rows = inputs[1]:sum(4):sum(3):sum(2, true) * 0      -- {n, 1}
       return transformed { inputs[1], flow.stop_gradient(rows) }
