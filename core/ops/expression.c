@@ -176,9 +176,3 @@ flow_status flow_gradient_by(flow_gradient_step *step, int input, int op, flow_t
   flow_expression e = flow_gradient_expression(step);
   return flow_expression_take(&e, flow_express(&e, op, a, b, c, attributes), &step->input_gradients[input]);
 }
-
-/* For gradient ops: silence would be a wrong second derivative. */
-flow_status flow_gradient_unsupported(flow_gradient_step *step)
-{
-  return flow_fail(FLOW_UNSUPPORTED, "%s: second derivatives through this op are not supported", flow_op(step->op)->name);
-}
