@@ -85,6 +85,13 @@ describe("losses compute in their dtype:", function()
     local y_pred = flow.tensor { { 1, 2 }, { 3, 4 }, { 5, 7 } }
     y_pred._keras_mask = flow.tensor({ true, false, true }, { dtype = "bool" })
     assert.near((2.5 + 37) / 2, flow.losses.MeanSquaredError { dtype = "float64" }(flow.zeros { 3, 2 }, y_pred):item(), 1e-12)
+    local Own, seen = flow.losses.Loss:extend "OwnInDtype", nil
+    function Own:call(a, b)
+      seen = { a.dtype, b.dtype }
+      return (a - b):square():mean(-1)
+    end
+    local value = Own { dtype = "float64" }(flow.ones({ 2, 2 }, { dtype = "int32" }), flow.tensor { { 1, 2 }, { 3, 4 } })
+    assert.same({ "float64", "float64", "float64", 3.5 }, { seen[1], seen[2], value.dtype, value:item() })
     local input = flow.Input { 2 }
     local model = flow.Model(input, flow.layers.Dense(1, { kernel_initializer = "ones" })(input))
     model:compile { optimizer = "sgd", loss = flow.losses.MeanSquaredError { dtype = "float64" } }

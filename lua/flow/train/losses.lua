@@ -186,6 +186,15 @@ local function weighted(self, y_true, y_pred, weights)
   return reduce(values, weights, self.reduction)
 end
 
+local DTYPES = { float32 = true, float64 = true, float16 = true, bfloat16 = true }
+
+-- The type that a loss computes in: given by name or by a policy; nil: float32.
+local function dtype_of(class_name, given)
+  local dtype = type(given) == "table" and rawget(given, "compute_dtype") or given
+  if given == nil or DTYPES[dtype] then return dtype end
+  raise("%s: dtype is float32, float64, float16, bfloat16 or a policy, got %s", class_name, errors.describe(given))
+end
+
 -- The tensor in that type, with its mask. Labels are not rounded to types of 16 bits.
 local function in_dtype(x, dtype)
   if x.dtype == dtype or dtype:find "16" and not x.dtype:find "float" then return x end
@@ -198,7 +207,7 @@ end
 function Loss:_call(y_true, y_pred, weights)
   y_true, y_pred, weights = signature.sort(CALL, y_true, y_pred, weights)
   y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
-  local dtype = rawget(self, "_dtype")
+  local dtype = rawget(self, "_dtype") or dtype_of(self.name, rawget(self, "dtype"))      -- dtype: of a class written in Lua
   if not dtype then return weighted(self, y_true, y_pred, weights) end
   return weighted(self, in_dtype(y_true, dtype), in_dtype(y_pred, dtype), weights):to(dtype)
 end
@@ -264,15 +273,6 @@ local function with_name(class_name, parameters)
   table.insert(list, AXIS_LAST[class_name] and #list or #list + 1, "name")
   list[#list + 1] = "dtype"
   return list
-end
-
-local DTYPES = { float32 = true, float64 = true, float16 = true, bfloat16 = true }
-
--- The type that a loss computes in: given by name or by a policy; nil: float32.
-local function dtype_of(class_name, given)
-  local dtype = type(given) == "table" and rawget(given, "compute_dtype") or given
-  if given == nil or DTYPES[dtype] then return dtype end
-  raise("%s: dtype is float32, float64, float16, bfloat16 or a policy, got %s", class_name, errors.describe(given))
 end
 
 -- A loss of the library's table or of batch_losses.lua. class: that of the loss, or its name; index: what lookup gives; the rest are the
