@@ -332,6 +332,8 @@ local function checked(record, parameter, value)
     return nil
   end
   if parameter.kind and not fits(parameter.kind, value) then
+    local number = require "flow.classes.number_of"(value)
+    if fits(parameter.kind, number) then return number end
     raise("%s: %s is %s, got %s", record.title, parameter.name, describe_kind(parameter.kind), errors.describe(value))
   end
   if type(value) == "table" and not (parameter.kind and (parameter.kind.named or parameter.kind.gaps)) then

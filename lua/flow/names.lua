@@ -25,7 +25,6 @@ function names.camel(name, find)
 end
 
 local of_functions = setmetatable({}, { __mode = "k" })      -- the names that were found, by function
-local of_library = setmetatable({}, { __mode = "k" })      -- those of the library's functions that compile() takes by their names, too
 local own_files = debug.getinfo(1, "S").source:match("^(@.*)names%.lua$")
 
 -- The smallest name that a table has for a function.
@@ -74,15 +73,6 @@ function names.of_function(f)
   of_functions[f] = found or key_of(_G, f)
   return of_functions[f]
 end
-
--- Says that a function is the library's, and has this name in files.
-function names.give(f, name)
-  of_library[f], of_functions[f] = name, name
-  return f
-end
-
--- The name that a function of the library was given; nil: it is not one of these.
-function names.given(f) return of_library[f] end
 
 -- The names of records, which name(index) gives up to NULL, and of their classes.
 function names.of_records(name, find)

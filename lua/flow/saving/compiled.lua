@@ -45,7 +45,7 @@ end
 
 -- A function of Lua, as Keras writes one: by the name under which it is registered, or defined in its script.
 local function function_entry(module, f)
-  local name = custom_objects.get_registered_name(f) or names.of_function(f)
+  local name = custom_objects.get_registered_name(f) or losses.name_of_function(f) or names.of_function(f)
   if not name then
     raise("compile was given a function of Lua that has no name, by which a file holds it: write local function my_%s(y_true, y_pred)",
       module == "keras.losses" and "loss" or "metric")

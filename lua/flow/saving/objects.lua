@@ -13,7 +13,6 @@ local arguments = require "flow.arguments"
 local custom_objects = require "flow.custom_objects"
 local choices = require "flow.layers.choices"
 local constraints = require "flow.layers.constraints"
-local names = require "flow.names"
 local layers = require "flow.layers"
 local Layer = require "flow.layers.layer"
 local mixed_precision = require "flow.layers.mixed_precision"
@@ -44,7 +43,7 @@ end
 -- The text in a file for a function: an activation by its name, others by that under which they are registered; nil: it has none. Also the
 -- name of its kind, if it is not an activation's.
 local function function_name(f)
-  local registered, own = custom_objects.registered_name(f), names.given(f)
+  local registered, own = custom_objects.registered_name(f), losses.name_of_function(f)
   if registered then return registered, registered end
   if own then return own, "function" end
   local entry = signature.entries[f]

@@ -66,11 +66,7 @@ end
 -- Raises if t stands for a value that exists only when a plan runs; what names the attempt: "item()".
 local function need_value(t, what)
   local p = pointer(t)
-  if C.flow_tensor_is_symbolic(p) ~= 0 then
-    local list = tracing()
-    local where = list[#list]
-    raise("%s: this tensor has no value while f is traced%s: use flow.where, or run it eagerly", what, where and " (" .. where .. ")" or "")
-  end
+  if C.flow_tensor_is_symbolic(p) ~= 0 then require "flow.tensor.values.missing" (what, tracing()) end
   return p
 end
 tensor.need_value = need_value

@@ -323,7 +323,7 @@ end
 
 -- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
 function losses.get(value)
-  value = names.given(value) or value      -- losses.huber is "huber"
+  value = losses.name_of_function(value) or value      -- losses.huber is "huber"
   if object.is(value, Loss) then return value end
   if type(value) == "table" and type(value.class_name) == "string" then return losses.deserialize(value) end
   if type(value) == "string" then
@@ -347,15 +347,20 @@ end
 losses.Loss = Loss
 internal.reduce = reduce
 
+local names_of_functions = setmetatable({}, { __mode = "k" })
+
+-- The name that a function of flow.losses or flow.metrics has in files, and that compile() takes in its place; nil: it is another one.
+function internal.name_of_function(f) return names_of_functions[f] end
+
 -- The function flow.losses.huber(y_true, y_pred [, options of the loss]): values for each sample. values(options, y_true, y_pred).
--- own_name: in files, and what compile() takes in its place.
+-- own_name: see name_of_function.
 function internal.function_of(title, names_of_options, values, own_name)
   local list = {}
   for _, name in ipairs(names_of_options) do
     if name ~= "reduction" then list[#list + 1] = name end
   end
   local text = "y_true, y_pred" .. (list[1] and ", " .. table.concat(list, "?, ") .. "?" or "")
-  return names.give(signature.guard(title, function(y_true, y_pred, ...)
+  local made = signature.guard(title, function(y_true, y_pred, ...)
     local options, ignored, axis = nil, nil, -1
     for i = 1, select("#", ...) do
       local value = (select(i, ...))
@@ -370,7 +375,9 @@ function internal.function_of(title, names_of_options, values, own_name)
     return (losses.without_label(ignored, axis, ops.operand(y_true, nil, "y_true"), function(labels)
       return values(options, labels, y_pred)
     end))
-  end, text), own_name)
+  end, text)
+  names_of_functions[made] = own_name
+  return made
 end
 
 -- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.

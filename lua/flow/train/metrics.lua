@@ -456,7 +456,7 @@ metrics.MeanMetricWrapper = MeanMetricWrapper
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
   if object.is(value, Metric) then return value end
-  value = names.given(value) or value      -- metrics.binary_accuracy is "binary_accuracy"
+  value = losses.name_of_function(value) or value      -- metrics.binary_accuracy is "binary_accuracy"
   if type(value) == "table" and type(value.class_name) == "string" then return metrics.deserialize(value) end
   if type(value) == "string" then
     local class = class_named(value)
