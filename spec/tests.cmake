@@ -18,8 +18,11 @@ set_target_properties(flow_emulated_objects PROPERTIES POSITION_INDEPENDENT_CODE
 set(FLOW_EMULATED_OPTIONS "-O3;$<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>;-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
 flow_pick(files FLOW_EMULATION_FILES bodies.c)
 set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS}")
-flow_pick(files FLOW_EMULATION_FILES watched_bodies.c)
 list(APPEND FLOW_EMULATED_OPTIONS -O1)
+flow_pick(files FLOW_EMULATION_FILES raced_bodies.c)
+set_source_files_properties(${files} PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/${FLOW_EMULATION}/bodies.c
+  COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS};$<$<NOT:$<BOOL:${FLOW_SANITIZE}>>:-fsanitize=thread>")
+flow_pick(files FLOW_EMULATION_FILES watched_bodies.c)
 if(NOT FLOW_SANITIZE)                      # else it has accesses watched by other means
   list(APPEND FLOW_EMULATED_OPTIONS -fsanitize=kernel-address)
   foreach(limit instrumentation-with-call-threshold stack globals)
@@ -60,7 +63,7 @@ flow_pick(library FLOW_EMULATION_FILES library.c)
 add_executable(cuda_formulas spec/cuda/formulas.c ${library} ${files} ${FLOW_FORMULA_FILES} $<TARGET_OBJECTS:flow_objects>
   ${FLOW_KERNEL_OBJECTS})
 target_compile_definitions(cuda_formulas PRIVATE FLOW_EMULATED=1)
-target_include_directories(cuda_formulas PRIVATE spec)
+target_include_directories(cuda_formulas PRIVATE spec ${FLOW_EMULATION})
 target_link_libraries(cuda_formulas PRIVATE Threads::Threads ${FLOW_ZLIB} m)
 target_link_options(cuda_formulas PRIVATE -Wl,--strip-debug)
 if(FLOW_CUDA)

@@ -1,5 +1,5 @@
 /* test_cuda_bounds.c: with FLOW_EMULATED_BOUNDS=1 the emulated device tells who touches bytes beside those that an op was given, although
- * they belong to the same block of memory (spec/cuda/emulation/bounds.c). */
+ * they belong to the same block of memory (spec/cuda/emulation/bounds.c), and which threads of a launch meet at a byte (races.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +8,12 @@
 #include <string.h>
 #include <cmocka.h>
 #include "cuda/device/view_make.h"
+#include "cuda/emulation/emulation.h"
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"
 
-/* The kernels call AddressSanitizer's functions for each access. In a build with it these are its own, not those of bounds.c. */
-#if defined(__SANITIZE_ADDRESS__)
+/* The kernels call functions of sanitizers for each access. In a build with one these are its own, not those of bounds.c. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define only_watched() skip()
 #else
 #define only_watched() ((void)0)
@@ -125,6 +126,98 @@ static void recordings_are_watched_too(void **state)
   }
 }
 
+/* Each element of a copy reads what the one before it writes, or none does. */
+static void elements_that_meet_are_told(void **state)
+{
+  (void)state;
+  only_watched();
+  for (int apart = 0; apart < 2; apart++) {
+    flow_operand x = floats_at(memory, COUNT), y = floats_at(memory + (apart ? COUNT : 1), COUNT);
+    flow_call call = { .op = FLOW_OP_abs, .queue = queue, .inputs = &x, .input_count = 1, .outputs = &y, .output_count = 1 };
+    assign_units_arguments a = { .to = y.data, .from = x.data, .fault = flow_cuda_verdict(&call), .size = 4 };
+    good(flow_cuda_launch(&call, CUDA_assign_units, COUNT, &a, sizeof a));
+    if (apart) good(device->functions->synchronize(queue));
+    else is_told("race: abs: thread ");
+  }
+}
+
+/* A thread goes to a byte of the block's memory, or of the device's, and writes it or not; 1: nobody is told of a race. */
+static int goes(int thread, int write, int is_shared)
+{
+  static char byte;
+  emulated_here.thread = thread;
+  return is_shared ? emulated_race_visit_shared(emulated_here.shared, 1, write) : emulated_race_visit(&byte, 1, write);
+}
+
+static void begin_block(int64_t block)
+{
+  static char in_common[8];
+  emulated_races_block(block, in_common, sizeof in_common);
+}
+
+static void what_barriers_order_is_no_race(void **state)
+{
+  (void)state;
+  for (int is_shared = 0; is_shared < 2; is_shared++) {
+    for (int barrier = 0; barrier < 2; barrier++) {
+      for (int writes = 0; writes < 4; writes++) {
+        emulated_races_begin(FLOW_OP_abs);
+        begin_block(0);
+        assert_true(goes(3, writes & 1, is_shared));
+        assert_true(goes(3, writes & 2, is_shared));
+        emulated_here.barrier += barrier;
+        assert_int_equal(goes(200, writes & 1, is_shared), barrier || writes == 0);
+      }
+    }
+  }
+}
+
+/* Warps wait for their own threads in the middle of a turn; several that have read are as their warp. */
+static void what_a_warp_waits_for_is_no_race(void **state)
+{
+  static const struct {
+    int first, second, round, ordered;
+  } cases[] = { { 3, 30, 1, 1 }, { 3, 30, 0, 0 }, { 3, 33, 1, 0 }, { 33, 63, 1, 1 }, { 3, EMULATED_ALL_THREADS, 1, 0 } };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (int readers = 0; readers < 2; readers++) {
+      emulated_races_begin(FLOW_OP_abs);
+      begin_block(0);
+      assert_true(goes(cases[i].first, !readers, 1));
+      if (readers) assert_true(goes(cases[i].first + 1, 0, 1));
+      emulated_here.round = cases[i].round;
+      assert_int_equal(goes(cases[i].second, 1, 1), cases[i].ordered);
+    }
+  }
+  emulated_races_begin(FLOW_OP_abs);
+  begin_block(0);
+  assert_true(goes(3, 0, 1));
+  assert_true(goes(33, 0, 1));
+  emulated_here.round = 1;
+  assert_false(goes(4, 1, 1));
+}
+
+/* Blocks have their own memory; in the device's, the last one to arrive finds what those wrote that arrived before. */
+static void what_blocks_arrive_for_is_no_race(void **state)
+{
+  static const uint32_t counter, another;
+  (void)state;
+  for (int is_shared = 0; is_shared < 2; is_shared++) {
+    for (int arrives = 0; arrives < 3; arrives++) {
+      emulated_races_begin(FLOW_OP_abs);
+      begin_block(7);
+      assert_true(goes(0, 1, is_shared));
+      if (arrives) emulated_arrive(arrives == 1 ? &counter : &another, 0);
+      begin_block(2);
+      if (arrives) emulated_arrive(&counter, 1);
+      assert_int_equal(goes(0, 0, is_shared), is_shared || arrives == 1);
+    }
+  }
+  begin_block(0);
+  emulated_here.shared = NULL;
+  emulated_here.shared_bytes = 0;
+}
+
 static void nothing_is_told_unless_it_is_asked_for(void **state)
 {
   (void)state;
@@ -137,8 +230,15 @@ static void nothing_is_told_unless_it_is_asked_for(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_an_op_has_it_may_touch), cmocka_unit_test(a_write_beside_it_is_told), cmocka_unit_test(a_read_beside_it_is_told),
-    cmocka_unit_test(recordings_are_watched_too), cmocka_unit_test(nothing_is_told_unless_it_is_asked_for),
+    cmocka_unit_test(what_an_op_has_it_may_touch),
+    cmocka_unit_test(a_write_beside_it_is_told),
+    cmocka_unit_test(a_read_beside_it_is_told),
+    cmocka_unit_test(recordings_are_watched_too),
+    cmocka_unit_test(elements_that_meet_are_told),
+    cmocka_unit_test(what_barriers_order_is_no_race),
+    cmocka_unit_test(what_a_warp_waits_for_is_no_race),
+    cmocka_unit_test(what_blocks_arrive_for_is_no_race),
+    cmocka_unit_test(nothing_is_told_unless_it_is_asked_for),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

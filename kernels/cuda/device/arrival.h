@@ -27,6 +27,9 @@ BODY int arrive(uint32_t *counter, int64_t all)
   return atomicInc(counter, (uint32_t)all - 1) == (uint32_t)all - 1;
 #else
   int is_last = *counter == (uint32_t)all - 1;
+#ifdef WATCH_ARRIVAL /* for who watches emulated blocks */
+  WATCH_ARRIVAL(counter, is_last);
+#endif
   *counter = is_last ? 0 : *counter + 1;
   return is_last;
 #endif

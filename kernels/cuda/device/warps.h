@@ -36,11 +36,16 @@ enum { HELD = BLOCK_THREADS };
 #else
 #define COMPILED_ONCE static __attribute__((unused, noipa))
 #endif
+#ifndef WATCH_THREAD /* for who watches emulated threads: which one goes on, -1: all of them; and that they have waited for each other */
+#define WATCH_THREAD(number) ((void)0)
+#define WATCH_BARRIER() ((void)0)
+#endif
 #define WHOLE 0
 #define HERE(thread) (thread)
-#define EACH_THREAD(thread, self) \
-  for (int i_ = 0, thread = (self); i_ < BLOCK_THREADS; i_++, thread = (thread + 2 * (self) + 1) & (BLOCK_THREADS - 1))
-#define BLOCK_BARRIER() ((void)0)
+#define EACH_THREAD(thread, self)                                                                       \
+  for (int i_ = 0, thread = (self); WATCH_THREAD(i_ < BLOCK_THREADS ? thread : -1), i_ < BLOCK_THREADS; \
+       i_++, thread = (thread + 2 * (self) + 1) & (BLOCK_THREADS - 1))
+#define BLOCK_BARRIER() WATCH_BARRIER()
 #endif
 
 /* The number is the same, but the compiler does not know: what is computed from it in a loop is not kept from round to round, where
@@ -63,6 +68,7 @@ BODY int any_thread(const uint32_t flags[HELD])
   return __syncthreads_or((int)flags[0]);
 #else
   uint32_t any = 0;
+  WATCH_BARRIER();
   for (int thread = 0; thread < HELD; thread++) any |= flags[thread];
   return any != 0;
 #endif

@@ -165,30 +165,47 @@ static int64_t distance(const char *from, const char *to)
   return least;
 }
 
-static void look_up(const char *from, const char *to, int write)
+/* Whether it is a tensor's, or memory that the call shares, rather than the runtime's own. */
+static int look_up(const char *from, const char *to, int write)
 {
   int device;
   for (int i = 0; i < watched->count; i++) {
     if (from < watched->list[i].from || to > watched->list[i].to) continue;
     last = watched->list[i];
-    return;
+    return 1;
   }
   const emulated_block *block = emulated_memory_find(from, &device);
-  if (!block && !emulated_memory_is(from)) return;     /* between devices */
-  if (block && !block->pool && to <= block->start + block->bytes) return;
+  if (!block && !emulated_memory_is(from)) return 0; /* between devices */
+  if (block && !block->pool && to <= block->start + block->bytes) return 0;
   emulated_refuse("out of bounds: %s %s %d bytes, of which the last is %lld bytes beside what it was given",
                   flow_cuda_op_name(watched->op), write ? "writes" : "reads", (int)(to - from), (long long)distance(from, to));
   broken = 1;
   watched = NULL;
+  return 0;
 }
 
-static inline void look_at(const void *at, size_t bytes, int write)
+/* Whether the access is to a tensor's bytes, and somebody wants to know. */
+static inline int look_at(const char *from, size_t bytes, int write)
+{
+  if (from < memory.from || from >= memory.to) return 0;
+  emulated_widths_note(from, bytes, write);
+  return watched && ((from >= last.from && from + bytes <= last.to) || look_up(from, from + bytes, write));
+}
+
+static void end_watching(int found_nothing)
+{
+  if (found_nothing) return;
+  broken = 1;
+  watched = NULL;
+}
+
+/* The same, and whether other threads touch the same bytes. */
+static inline void compare(const void *at, size_t bytes, int write)
 {
   const char *from = at;
-  if (from < memory.from || from >= memory.to) return;
-  emulated_widths_note(from, bytes, write);
-  if ((from >= last.from && from + bytes <= last.to) || !watched) return;
-  look_up(from, from + bytes, write);
+  if (watched && from >= emulated_here.shared && from < emulated_here.shared + emulated_here.shared_bytes)
+    end_watching(emulated_race_visit_shared(from, bytes, write));
+  else if (look_at(from, bytes, write)) end_watching(emulated_race_visit(from, bytes, write));
 }
 
 /* Called by watched_bodies.c, as gcc and clang name them. AddressSanitizer has functions of these names. */
@@ -198,11 +215,88 @@ static inline void look_at(const void *at, size_t bytes, int write)
   void __asan_store##bytes##_noabort(const void *at);         \
   void __asan_load##bytes##_noabort(const void *at) { look_at(at, bytes, 0); }   \
   void __asan_store##bytes##_noabort(const void *at) { look_at(at, bytes, 1); }
-ACCESSES(1) ACCESSES(2) ACCESSES(4) ACCESSES(8) ACCESSES(16)
+ACCESSES(1);
+ACCESSES(2);
+ACCESSES(4);
+ACCESSES(8);
+ACCESSES(16);
+#undef ACCESSES
 void __asan_loadN_noabort(const void *at, size_t bytes);
 void __asan_storeN_noabort(const void *at, size_t bytes);
 void __asan_handle_no_return(void);
 void __asan_loadN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 0); }
 void __asan_storeN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 1); }
 void __asan_handle_no_return(void) { }
+#endif
+
+/* Called by raced_bodies.c. ThreadSanitizer has functions of these names. */
+#if !defined(__SANITIZE_THREAD__)
+#define ACCESSES(bytes)                               \
+  void __tsan_read##bytes(const void *at);            \
+  void __tsan_write##bytes(const void *at);           \
+  void __tsan_unaligned_read##bytes(const void *at);  \
+  void __tsan_unaligned_write##bytes(const void *at); \
+  void __tsan_read##bytes(const void *at)             \
+  {                                                   \
+    compare(at, bytes, 0);                            \
+  }                                                   \
+  void __tsan_write##bytes(const void *at)            \
+  {                                                   \
+    compare(at, bytes, 1);                            \
+  }                                                   \
+  void __tsan_unaligned_read##bytes(const void *at)   \
+  {                                                   \
+    compare(at, bytes, 0);                            \
+  }                                                   \
+  void __tsan_unaligned_write##bytes(const void *at)  \
+  {                                                   \
+    compare(at, bytes, 1);                            \
+  }
+ACCESSES(1);
+ACCESSES(2);
+ACCESSES(4);
+ACCESSES(8);
+ACCESSES(16);
+#undef ACCESSES
+void __tsan_read_range(const void *at, size_t bytes);
+void __tsan_write_range(const void *at, size_t bytes);
+void *__tsan_memcpy(void *to, const void *from, size_t bytes);
+void *__tsan_memmove(void *to, const void *from, size_t bytes);
+void *__tsan_memset(void *to, int byte, size_t bytes);
+void __tsan_init(void);
+void __tsan_func_entry(void *caller);
+void __tsan_func_exit(void);
+void __tsan_read_range(const void *at, size_t bytes)
+{
+  compare(at, bytes, 0);
+}
+void __tsan_write_range(const void *at, size_t bytes)
+{
+  compare(at, bytes, 1);
+}
+void *__tsan_memmove(void *to, const void *from, size_t bytes)
+{
+  compare(from, bytes, 0);
+  compare(to, bytes, 1);
+  return memmove(to, from, bytes);
+}
+void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+  return __tsan_memmove(to, from, bytes);
+}
+void *__tsan_memset(void *to, int byte, size_t bytes)
+{
+  compare(to, bytes, 1);
+  return memset(to, byte, bytes);
+}
+void __tsan_init(void)
+{
+}
+void __tsan_func_entry(void *caller)
+{
+  (void)caller;
+}
+void __tsan_func_exit(void)
+{
+}
 #endif

@@ -17,7 +17,8 @@
  * readable, for debuggers) are read once; FLOW_EMULATED_IDLE=1: kernels do nothing, and new memory is what it was, for who only counts
  * launches and bytes: then a device may have more memory than this machine; with FLOW_EMULATED_WIDTHS=1 beside it two blocks of each
  * launch are carried out, so that the widths of its loads and stores are counted (widths.c); FLOW_EMULATED_BOUNDS=1: a kernel touches
- * nothing but what its op was given, to the byte (bounds.c), which takes several times as long; FLOW_EMULATED_SHARED: another process that
+ * nothing but what its op was given, to the byte (bounds.c), and no two threads of a launch meet at a byte without a barrier (races.c),
+ * which takes several times as long; FLOW_EMULATED_SHARED: another process that
  * is told the same has the same devices, as far as their places on the bus go. FLOW_EMULATED_NCCL=0: there is no NCCL.
  * FLOW_EMULATED_ONLY=N: a context on another device than N is refused. Everything happens under one lock; functions here are called with it
  * held unless they say otherwise. */
@@ -243,6 +244,32 @@ int  emulated_bounds_leave(void);                            /* whether they did
 
 int  emulated_bounds_op(const emulated_bounds *bounds);      /* the op whose launch it is */
 
+/* ---- libraries (launches.c) ---- */
+
+/* Without the lock: refuses a search for a plan while the thread captures. */
+flow_status emulated_may_plan(void);
+
+/* ---- threads that meet at the same bytes (races.c) ---- */
+
+enum { EMULATED_ALL_THREADS = -1 };
+/* Whose accesses are carried out: of a launch, a block, between which of its barriers, and, where warps wait for their own threads, between
+ * which of these waits. */
+typedef struct emulated_place {
+  uint32_t launch;
+  int op, barrier, round, thread;
+  int64_t block;
+  const char *shared; /* the block's memory */
+  size_t shared_bytes;
+} emulated_place;
+extern emulated_place emulated_here;
+
+void emulated_races_begin(int op); /* another launch */
+void emulated_races_block(int64_t block, const void *shared, size_t bytes);
+void emulated_arrive(const void *counter, int is_last); /* arrival.h */
+/* An access of the present thread, to the device's memory or the block's. 0: it is a race, which the thread's text tells. */
+int emulated_race_visit(const char *from, size_t bytes, int write);
+int emulated_race_visit_shared(const char *from, size_t bytes, int write);
+
 /* ---- how wide loads and stores are (widths.c): of accesses between begin and end ---- */
 
 int  emulated_widths_wanted(void);
@@ -255,7 +282,7 @@ void emulated_widths_end(int kernel, int op);
 typedef void element_function(const int64_t *indexes, int count, const void *arguments);
 typedef void block_function(int phase, int thread, int64_t block, void *shared, const void *arguments);
 typedef struct emulated_body { element_function *element; block_function *block; } emulated_body;      /* one of them */
-extern const emulated_body emulated_bodies[], emulated_watched_bodies[];      /* [kernel] */
+extern const emulated_body emulated_bodies[], emulated_watched_bodies[], emulated_raced_bodies[];      /* [kernel] */
 
 uint64_t emulated_random(uint64_t bound);          /* 0 to bound - 1 */
 void     emulated_seed(uint64_t seed);

@@ -206,13 +206,20 @@ static void run_elements(element_function *element, const emulated_work *work)
 static void run_block(const struct kernel *kernel, block_function *body, const emulated_work *work, int64_t block, void *shared)
 {
   int phases = kernel->count_phases ? kernel->count_phases(work->payload) : kernel->phases;
+  const int rounds = work->kernel == CUDA_bundle ? MOST_WAITS + 1 : 1; /* between two barriers */
+  emulated_races_block(block, shared, kernel->shared);
   if (kernel->phases == WHOLE && !kernel->count_phases) {
     body(0, (int)emulated_random(BLOCK_THREADS), block, shared, work->payload);
     return;
   }
   for (int phase = 0; phase < phases; phase++) {
     order threads = random_order(work->block);
-    for (uint64_t t = 0; t < threads.n; t++) body(phase, (int)at(&threads, t), block, shared, work->payload);
+    emulated_here.barrier = phase / rounds;
+    emulated_here.round = phase % rounds;
+    for (uint64_t t = 0; t < threads.n; t++) {
+      emulated_here.thread = (int)at(&threads, t);
+      body(phase, emulated_here.thread, block, shared, work->payload);
+    }
   }
 }
 
@@ -256,10 +263,13 @@ static void sample(const struct kernel *kernel, const emulated_body *body, const
 void emulated_kernel(const emulated_work *work)
 {
   const struct kernel *kernel = &kernels[work->kernel];
-  const emulated_body *body = work->bounds ? &emulated_watched_bodies[work->kernel] : &emulated_bodies[work->kernel];
+  const int races = work->bounds && !emulated_widths_wanted() && !is_of_library[work->kernel];
+  const emulated_body *bodies = races ? emulated_raced_bodies : work->bounds ? emulated_watched_bodies : emulated_bodies;
+  const emulated_body *body = &bodies[work->kernel];
   if (work->count > 0 && emulated_is_idle()) sample(kernel, body, work);
   if (work->count <= 0 || emulated_is_idle()) return;
   emulated_bounds_enter(work->bounds);
+  if (races) emulated_races_begin(emulated_bounds_op(work->bounds));
   if (body->element) run_elements(body->element, work);
   else run_blocks(kernel, body->block, work);
 }

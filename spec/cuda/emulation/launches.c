@@ -78,6 +78,15 @@ flow_status __real_flow_product_run(const flow_call *call, const flow_library_pl
 flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                     void *c, void *workspace);
 
+/* A search asks the driver and takes memory: cuBLASLt 13.3 fails then ("Could not obtain green context information"). */
+flow_status emulated_may_plan(void)
+{
+  emulated_lock();
+  cudaError_t error = emulated_check_unsafe();
+  emulated_unlock();
+  return error == cudaSuccess ? FLOW_OK : flow_fail(FLOW_INTERNAL, "a library is asked for a new plan while the thread records");
+}
+
 /* A workspace's alignment is the one that cuBLAS documents (cublasSetWorkspace), and that of all memory that CUDA gives. */
 static flow_status check_call(const flow_call *call, const void *workspace)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "cuda/emulation/emulation.h"
 #include "cuda/library/library_plans.h"
 #include "cuda/library/plan_cache.h"
 
@@ -64,6 +65,7 @@ static flow_status meet(void)
 static flow_status make_convolution(const void *key, void *plan)
 {
   emulated_plan *made = plan;
+  FLOW_TRY(emulated_may_plan());
   FLOW_TRY(meet());
   if (!exists(key)) return flow_fail(FLOW_UNSUPPORTED, "no engine can compute a graph");
   char text[FLOW_LIBRARY_TEXT];
@@ -78,6 +80,7 @@ static flow_status make_product(const void *key, void *plan)
 {
   emulated_plan *made = plan;
   char text[FLOW_LIBRARY_TEXT];
+  FLOW_TRY(emulated_may_plan());
   memcpy(&made->formula.product, key, sizeof made->formula.product);
   if (made->formula.product.alignment < FLOW_LIBRARY_ALIGNMENT) return FLOW_OK;      /* any address, no workspace; not in lists */
   made->general.workspace = workspace_for(made->formula.product.m);
