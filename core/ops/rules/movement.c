@@ -76,7 +76,7 @@ flow_status flow_shape_reshape(int op, const flow_attributes *attributes, const 
   if (at >= 0) {
     FLOW_TRY(infer_dimension(op, x, have, given, at, &target));
   } else if (have.count != given.count || (have.power != given.power && have.count != 0)) {
-    const char *reason = have.power > given.power   ? "; the number of rows is not known while tracing"
+    const char *reason = have.power > given.power   ? "; the number of rows is not known while tracing; an Input with a batch_size knows it"
                          : have.power < given.power ? "; only a shape with rows can be given a dimension in rows"
                                                     : "";
     return flow_rule_fail(op, "shape %s does not have the elements of %s%s", flow_shape_text(x->rank, x->dims),
