@@ -215,14 +215,8 @@ function Iterator:next()
 end
 Iterator._call = Iterator.next
 
--- The same, as tf.data's iterators: at the end it raises.
-function Iterator:get_next()
-  local function checked(first, ...)
-    if first == nil then raise("get_next: the data set has no more elements: next() returns nil there") end
-    return first, ...
-  end
-  return checked(self:next())
-end
+-- The same in TensorFlow's forms.
+for name, method in pairs(require "flow.data.optional") do Iterator[name] = method end
 
 ---- positions and figures -------------------------------------------------------------------------------------------------------------
 

@@ -328,7 +328,7 @@ function Iterator:next()
   return unpack(list)
 end
 Iterator._call = Iterator.next
-Iterator.get_next = Iterator.next
+for name, method in pairs(require "flow.data.optional") do Iterator[name] = method end
 
 function Iterator:close()
   if self._iterator then self._iterator:close() end

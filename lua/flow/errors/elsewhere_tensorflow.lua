@@ -281,7 +281,7 @@ return {
     DatasetInitializer = "flow.layers.StringLookup():adapt(ds)",
     index_table_from_dataset = "flow.layers.StringLookup():adapt(ds)",
     table_from_dataset = "a table of Lua, filled in a loop over ds:iter()",
-    Optional = "iterator:next() gives nothing at the end", get_next_as_optional = "iterator:next() gives nothing at the end",
+    Optional = "iterator:get_next_as_optional()", get_next_as_optional = "iterator:get_next_as_optional()",
     Reducer = "ds:reduce(state, f), ds:group_by_window(key, reduce, size)", group_by_reducer = "ds:group_by_window(key, reduce, size)",
     at = "for x in ds:skip(n):take(1):iter() do ... end", dense_to_sparse_batch = SPARSE, distributed_save = "ds:save(path)",
     enable_debug_mode = "for x in ds:iter() do print(x) end", from_list = "flow.data.Dataset.from_tensor_slices(list)",

@@ -123,10 +123,14 @@ dataset:stats: What each stage did in the last pass.
   print(type(ds:stats()))      --> table
 iterator:next: The next element, or nil.
   print(flow.data.Dataset.range(2):iter():next():item())      --> 0
-iterator:get_next: The next element for each replica; an error at the end.
-  local strategy = flow.distribute.MirroredStrategy()
-  local it = strategy:experimental_distribute_dataset(flow.data.Dataset.range(2):batch(2)):iter()
-  print(it:get_next() ~= nil)      --> true
+iterator:get_next: The next element; an error at the end.
+  print(flow.data.Dataset.range(2):iter():get_next():item())      --> 0
+iterator:get_next_as_optional: The next element as an object with has_value() and get_value().
+  print(flow.data.Dataset.range(0):iter():get_next_as_optional():has_value())      --> false
+optional:has_value: Whether there was one more element.
+  print(flow.data.Dataset.range(1):iter():get_next_as_optional():has_value())      --> true
+optional:get_value: Its values; an error at the end.
+  print(flow.data.Dataset.range(1):iter():get_next_as_optional():get_value():item())      --> 0
 iterator:save: The position as a text.
   local it = flow.data.Dataset.range(3):iter()
   it:next()
