@@ -260,10 +260,9 @@ function native.collect()
   collect_others "collect"
 end
 
--- Collects if tensors hold more than the limit. Callers that are about to make a tensor call it before they take pointers. One step that is
--- larger than any heap ends a cycle, or makes a whole one, in two thirds of the time of a full collection, which sweeps before it marks.
-function native.pressure()
-  if C.flow_live_bytes() <= limit then return end
+-- When tensors hold more than the limit. One step that is larger than any heap ends a cycle, or makes a whole one, in two thirds of the time
+-- of a full collection, which sweeps before it marks.
+local function relieve()
   forget_kept()
   collect_others("step", 0x3fffff)
 end
@@ -280,9 +279,11 @@ end
 -- Until tensor/variable.lua, which says it better, is loaded, nothing is a variable.
 function native.is_variable() return false end
 
--- A Lua tensor for a new reference, which it takes over.
+-- A Lua tensor for a new reference, which it takes over. Every tensor of Lua comes from here, and so this is where the garbage of others is
+-- collected: whoever makes tensors takes pointers after that.
 function native.tensor(pointer)
   local made = ref(pointer)      -- no tail call: LuaJIT does not compile one to a constructor
+  if C.flow_live_bytes() > limit then relieve() end
   return made
 end
 
@@ -427,7 +428,7 @@ function native.data(t)
   if C.flow_tensor_device(pointer) >= 0 then
     local out = native.out("flow_tensor")
     native.try(C.flow_tensor_to_device, state.context, pointer, -1, out)
-    copy = ref(out[0])
+    copy = native.tensor(out[0])
     pointer = copy.p
   end
   local data = ffi.cast(pointer_types[native.dtype_names[C.flow_tensor_dtype(pointer)]], C.flow_tensor_data(pointer))

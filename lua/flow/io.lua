@@ -63,7 +63,6 @@ local wave_out = native.out("flow_tensor")
 takes "path, { desired_samples?: count }"
 function io.load_wav(path, options)
   local rate = native.array("int", 1)
-  native.pressure()
   check(C.flow_wave_load(io.path(path, "flow.io.load_wav"), options.desired_samples or -1, rate, wave_out))
   return native.tensor(wave_out[0]), rate[0]
 end

@@ -189,7 +189,6 @@ end
 -- The components of the next element, side by side, and their number; nothing at the end, which closes the iterator.
 function Iterator:_components()
   if not self._handle then return end
-  native.pressure()
   local status = self:_pull()
   if status ~= 0 then self:_rethrow() end
   check(status)

@@ -149,7 +149,6 @@ end
 -- A new tensor on the host.
 function File:read(which)
   local handle, index = handle_of(self), index_of(self, which)
-  native.pressure()
   native.try(C.flow_tensor_file_read, handle, index, tensor_out)
   return native.tensor(tensor_out[0])
 end

@@ -217,7 +217,6 @@ local function ready(self, entry, rows)
     entry.instance = instance
   end
   self.runs = self.runs + 1
-  native.pressure()
   C.flow_instance_scalars(entry.instance, self.seed, self.runs, 0)
   return entry.instance
 end

@@ -131,7 +131,6 @@ function image.resize(picture, size, options)
       crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio })
   end
   local method, fit = image.check_interpolation(what, options.interpolation), image.check_fit(what, options)
-  native.pressure()
   native.try(C.flow_image_resize, native.pointer(picture), height, width, method, fit, out)
   return native.tensor(out[0])
 end
@@ -148,7 +147,6 @@ function image.load(path, options)
   local what = "flow.image.load"
   path = require("flow.io").path(path, what)
   local channels = channels_of(what, options)
-  native.pressure()
   native.try(C.flow_image_load, path, channels, out)
   return finish(native.tensor(out[0]), options)
 end
@@ -159,7 +157,6 @@ function image.decode(bytes, options)
   local what = "flow.image.decode"
   if type(bytes) ~= "string" then raise("%s: the contents of a file are a string, got %s", what, errors.describe(bytes)) end
   local channels = channels_of(what, options)
-  native.pressure()
   native.try(C.flow_image_decode, bytes, #bytes, channels, out)
   return native.tensor(out[0])
 end

@@ -91,7 +91,6 @@ tensor.check_dims = check_dims
 -- The values of t on a device: t itself where it is there. A tape that records sees a copy.
 function tensor.to_device(t, number)
   if C.flow_tensor_is_symbolic(pointer(t)) ~= 0 or C.flow_tensor_device(pointer(t)) == number then return t end
-  native.pressure()
   native.try(C.flow_tensor_to_device, native.context, pointer(t), number, one)
   return native.tensor(one[0])
 end
@@ -110,7 +109,6 @@ end
 
 -- A new tensor of zeros on a device of that number; without it on the host. dtype is a number of enum flow_dtype.
 local function new(dtype, shape, device)
-  native.pressure()
   local dims, rank = native.dims(shape)
   native.try(C.flow_tensor_new_on, native.context, device or -1, dtype, rank, dims, one)
   return define_op.note(native.tensor(one[0]))

@@ -39,26 +39,22 @@ local function run(op, list, count, attributes)
 end
 
 local function apply1(op, a, attributes)
-  native.pressure()
   inputs[0] = pointer(a)
   return run(op, inputs, 1, attributes)
 end
 
 local function apply2(op, a, b, attributes)
-  native.pressure()
   inputs[0], inputs[1] = pointer(a), pointer(b)
   return run(op, inputs, 2, attributes)
 end
 
 local function apply3(op, a, b, c, attributes)
-  native.pressure()
   inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
   return run(op, inputs, 3, attributes)
 end
 
 -- Elementwise ops one after the other (flow_apply_chain).
 local function apply_chain(attributes, a, b, c)
-  native.pressure()
   inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
   native.try(C.flow_apply_chain, context, inputs, 3, attributes, outputs)
   return note(native.tensor(outputs[0]))
@@ -70,7 +66,6 @@ local function set_step(step, op, first, second)
 end
 
 local function apply_list(op, list, attributes)
-  native.pressure()
   local pointers, count = native.pointers(list)
   return run(op, pointers, count, attributes)
 end
@@ -350,7 +345,6 @@ local one = native.out("flow_tensor")
 takes(REDUCTION)
 define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.mean")
-  native.pressure()
   native.try(C.flow_mean, context, pointer(x), reduction(x, axis, keepdims, "flow.mean"), one)
   return note(native.tensor(one[0]))
 end, "mean")
@@ -382,7 +376,6 @@ define_op.later("log_softmax", define_softmax)
 
 local function activate(name, x)
   x = operand(x, nil, "flow." .. name)
-  native.pressure()
   native.try(C.flow_activate, context, name, pointer(x), one)
   return note(native.tensor(one[0]))
 end

@@ -120,7 +120,6 @@ end
 -- stream: tells tensors of one seed apart.
 function draw(what, op, shape, dtype, low, high, options, stream)
   if shape[1] and shape[1] < -1 then return draw_times(what, op, shape, dtype, low, high, options) end
-  native.pressure()
   local seed = random.seed_of(what, options)
   local attributes = native.attributes()
   local r = attributes.random

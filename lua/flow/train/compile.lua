@@ -429,7 +429,6 @@ function Model:predict_on_batch(x)
   training.prepare(self)
   local step, count = steps.again(self, x)
   if not step then return predict_batch(self, x) end
-  native.pressure()
   one_input[0] = native.pointer(x)
   C.flow_instance_scalars(step.instance, training.seed(self), steps.number(self, "predict"), 0)
   steps.count(self, "predict", 1)

@@ -82,7 +82,6 @@ local inputs, out = native.out("flow_tensor", MOST_INPUTS), native.out "flow_ten
 local function run(operands)
   local input_count = operand_count + number_count
   if has_other or step_count == 0 or step_count > MOST_STEPS or input_count > MOST_INPUTS then return nil end
-  native.pressure()
   local scalars, dtype_number = {}, native.dtype(dtype)
   for i = 1, number_count do scalars[i] = tensor.scalar(dtype_number, numbers[i]) end
   local attributes = native.attributes()

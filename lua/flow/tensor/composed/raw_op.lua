@@ -60,7 +60,6 @@ function raw.raw_op(name, inputs, attributes)
     end
     set(member, key, value)
   end
-  native.pressure()
   local pointers, count = native.pointers(list)
   native.try(C.flow_apply, native.context, op, pointers, count, values, outputs)
   local made = {}

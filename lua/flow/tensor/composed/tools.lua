@@ -170,7 +170,6 @@ local inputs, outputs = native.out("flow_tensor", 6), native.out("flow_tensor", 
 -- are, which come as a list then; nil: one tensor. The arrays for inputs and outputs are shared by all calls, so set() must not call this
 -- function.
 function tools.apply(name, list, set, results)
-  native.pressure()
   for i = 0, MOST_RESULTS - 1 do outputs[i] = nil end      -- those of the op before have their owners
   local attributes = native.attributes()
   if set then set(attributes) end
