@@ -1,6 +1,6 @@
-/* volumes.c: see volumes.h. Plane p of a window of depth kd meets the planes p, p + stride, p + 2 stride, ... of the padded input. These
- * are cut out by a slice and seen as a batch of n * depth images, so that an op over images does the work for all output depths at once;
- * the results of the window's planes are then added up, or the largest is taken. */
+/* volumes.c: see volumes.h. Plane p of a convolution's window of depth kd meets the planes p, p + stride, p + 2 stride, ... of the padded
+ * input. These are cut out by a slice and seen as a batch of n * depth images, so that an op over images does the work for all output
+ * depths at once; the results of the window's planes are then added up. */
 #include "layers/volumes.h"
 
 #include <string.h>
@@ -89,24 +89,6 @@ flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int
   return flow_express_reshape(e, images, 5, dims);
 }
 
-/* Each plane has its own expression, so that tensors of earlier planes are freed meanwhile. */
-flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
-                                    flow_volume_step step, flow_tensor **out)
-{
-  flow_tensor *so_far = NULL, *next;
-  flow_status status = FLOW_OK;
-  for (int plane = 0; plane < window->size[0] && status == FLOW_OK; plane++) {
-    flow_expression e = flow_expression_of(context);
-    flow_tensor *images = images_of(&e, x, window, plane);
-    next = images ? step(&e, layer, window, plane, so_far, images) : NULL;
-    status = flow_expression_take(&e, next, &next);
-    flow_tensor_release(so_far);
-    so_far = status == FLOW_OK ? next : NULL;
-  }
-  *out = so_far;
-  return status;
-}
-
 /* The sum so far, or nothing, and the convolution of the images that the plane sees. */
 static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *window, int plane, flow_tensor *so_far, flow_tensor *x,
                               flow_tensor *kernel, int64_t groups)
@@ -126,7 +108,8 @@ static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *wind
   return so_far ? e_add(e, so_far, y) : y;
 }
 
-/* A convolution over volumes is the sum over the window's planes of convolutions over images. */
+/* A convolution over volumes is the sum over the window's planes of convolutions over images. Each plane has its own expression, so that
+ * tensors of earlier planes are freed meanwhile. */
 flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
                                    int64_t groups)
 {
@@ -141,13 +124,33 @@ flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window 
   return flow_volumes_of_images(e, flow_express_keep(e, e->status, so_far), window->depth);
 }
 
-/* For one plane: height and width of the window. */
-flow_attributes flow_volumes_pool(const flow_volume_window *window)
+/* x {images, height, width, channels} pooled by windows of these axes of the volume; 3: an axis of one cell. */
+static flow_tensor *pool_axes(flow_expression *e, int op, const flow_volume_window *window, const int axes[2], flow_tensor *x)
 {
-  flow_attributes attributes = { .pool = { .size = { window->size[1], window->size[2] } } };
-  for (int i = 0; i < 2; i++) attributes.pool.stride[i] = window->stride[1 + i];
-  for (int i = 0; i < 4; i++) attributes.pool.padding[i] = window->padding[2 + i];
-  return attributes;
+  flow_attributes attributes = { .pool = { .size = { 1, 1 }, .stride = { 1, 1 } } };
+  for (int i = 0; i < 2; i++) {
+    if (axes[i] == 3) continue;
+    attributes.pool.size[i] = window->size[axes[i]];
+    attributes.pool.stride[i] = window->stride[axes[i]];
+    memcpy(attributes.pool.padding + 2 * i, window->padding + 2 * axes[i], 2 * sizeof(int32_t));
+  }
+  return flow_express_first(e, op, x, NULL, &attributes);
+}
+
+/* First in every plane, as images; then over the depth, where a plane's cells are the channels of one pixel. */
+flow_status flow_volumes_pool(flow_context *context, flow_layer *layer, int op, flow_tensor *x, flow_tensor **out)
+{
+  flow_signature input = flow_signature_of(x);
+  flow_volume_window window;
+  FLOW_TRY(flow_volumes_window(layer, &input, "pool_size", &window));
+  flow_expression e = flow_expression_of(context);
+  const int64_t planes[] = { x->shape[0] * x->shape[1], x->shape[2], x->shape[3], x->shape[4] };
+  flow_tensor *y = pool_axes(&e, op, &window, (const int[]){ 1, 2 }, flow_express_reshape(&e, x, 4, planes));
+  if (e.status != FLOW_OK) return flow_expression_take(&e, NULL, out);
+  const int64_t columns[] = { x->shape[0], x->shape[1], 1, y->shape[1] * y->shape[2] * y->shape[3] };
+  const int64_t volume[] = { x->shape[0], window.depth, y->shape[1], y->shape[2], y->shape[3] };
+  y = pool_axes(&e, op, &window, (const int[]){ 0, 3 }, flow_express_reshape(&e, y, 4, columns));
+  return flow_expression_take(&e, flow_express_reshape(&e, y, 5, volume), out);
 }
 
 /* margins: before and after each of depth, height and width; FLOW_VOLUME_SIDES has checked that they are not negative. */

@@ -1,6 +1,6 @@
-/* volumes.h: layers over volumes, {batch, depth, height, width, channels}. A window over a volume is one over images for each of its
- * planes: a convolution is the sum of those of the planes, a maximum the largest of theirs. So they run on the ops over images, plane by
- * plane of the window, and take memory for the results of two planes. */
+/* volumes.h: layers over volumes, {batch, depth, height, width, channels}, run on the ops over images. A convolution is the sum of those of
+ * the window's planes, of which two have memory at a time. A pooling is one within the planes, and then one over the depth: the largest
+ * of the largest, the mean of means of equally many cells. */
 #ifndef FLOW_LAYERS_VOLUMES_H
 #define FLOW_LAYERS_VOLUMES_H
 
@@ -31,21 +31,15 @@ flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before
 /* Images {batch * depth, ...} as volumes of that depth. */
 flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int64_t depth);
 
-/* One plane more: the result so far (NULL for the first plane) and the images that the plane sees. */
-typedef flow_tensor *(*flow_volume_step)(flow_expression *e, flow_layer *layer, const flow_volume_window *window, int plane,
-                                         flow_tensor *so_far, flow_tensor *images);
-/* All planes of the window, one after the other; *out: a new reference to the last result, images {batch * depth, ...}. */
-flow_status flow_volumes_each_plane(flow_context *context, flow_layer *layer, const flow_volume_window *window, flow_tensor *x,
-                                    flow_volume_step step, flow_tensor **out);
-
 /* The convolution in `groups` of x, padded along its depth, by a kernel {depth, height, width, channels / groups, filters}: the sum of
  * those of the kernel's planes. */
 flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
                                    int64_t groups);
 
-/* The arguments of a pooling layer, and the attributes of the pooling of a plane. */
+/* The arguments of a pooling layer. */
 extern const flow_argument flow_volumes_pooling_parameters[];
-flow_attributes flow_volumes_pool(const flow_volume_window *window);
+/* The pooling of x by `op`, of which padding neither wins nor counts. *out: a new reference. */
+flow_status flow_volumes_pool(flow_context *context, flow_layer *layer, int op, flow_tensor *x, flow_tensor **out);
 
 /* The margins of argument `name` of type FLOW_VOLUME_SIDES for a volume of known sizes. */
 flow_status flow_volumes_margins(const flow_layer *layer, const flow_tensor *x, const char *name, int64_t margins[6]);

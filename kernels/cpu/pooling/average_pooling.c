@@ -32,15 +32,16 @@ ALWAYS_INLINE vf window_mean(const float *x, int lanes, int64_t rows, int64_t co
   return vf_narrow((low + vd_low(sum)) / all, (high + vd_high(sum)) / all);
 }
 
-/* Adds g / cells to `lanes` channels of every cell of one window; dx: its first inside pixel. */
-ALWAYS_INLINE void spread_mean(float *dx, vf g, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step)
+/* g / cells for `lanes` channels of every cell of one window; dx: its first inside pixel. adds: other windows may have sent something
+ * there. */
+ALWAYS_INLINE void spread_mean(float *dx, vf g, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step, int adds)
 {
   vf share = g / vf_set((float)(rows * columns));
   for (int64_t ky = 0; ky < rows; ky++) {
     for (int64_t kx = 0; kx < columns; kx++) {
       float *to = dx + ky * row_step + kx * column_step;
-      if (lanes == VL) vf_store(to, vf_load(to) + share);
-      else vf_store_part(to, vf_load_part(to, lanes) + share, lanes);
+      if (lanes == VL) vf_store(to, adds ? vf_load(to) + share : share);
+      else vf_store_part(to, adds ? vf_load_part(to, lanes) + share : share, lanes);
     }
   }
 }
@@ -76,8 +77,8 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, int64_t 
   }
 }
 
-/* dx, which is zero, plus each window's share of g. Windows may overlap, so one image belongs to one thread. */
-static void spread_image(const flow_pooling *s, const float *g, float *dx)
+/* Each window's share of g, added to dx where windows overlap; so one image belongs to one thread. */
+ALWAYS_INLINE void spread_image(const flow_pooling *s, const float *g, float *dx, int adds)
 {
   int64_t row_step = s->in[1] * s->channels;
   for (int64_t row = 0; row < s->out[0]; row++) {
@@ -85,10 +86,10 @@ static void spread_image(const flow_pooling *s, const float *g, float *dx)
       window at = window_at(s, row, column);
       float *first = dx + at.offset;
       int64_t c = 0;
-      for (; c + VL <= s->channels; c += VL) spread_mean(first + c, vf_load(g + c), VL, at.rows, at.columns, row_step, s->channels);
+      for (; c + VL <= s->channels; c += VL) spread_mean(first + c, vf_load(g + c), VL, at.rows, at.columns, row_step, s->channels, adds);
       if (c == s->channels) continue;
       int lanes = (int)(s->channels - c);
-      spread_mean(first + c, vf_load_part(g + c, lanes), lanes, at.rows, at.columns, row_step, s->channels);
+      spread_mean(first + c, vf_load_part(g + c, lanes), lanes, at.rows, at.columns, row_step, s->channels, adds);
     }
   }
 }
@@ -123,8 +124,10 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
   if (!dx) return FLOW_OK;
   int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
   for (int64_t image = 0; image < s.images; image++) {
-    memset(dx + image * input, 0, (size_t)input * sizeof *dx);   /* image by image: it is still in the cache when it is added to */
-    spread_image(&s, g + image * output, dx + image * input);
+    float *to = dx + image * input;
+    if (!pooling_covers(&s)) memset(to, 0, (size_t)input * sizeof *dx);   /* image by image: it is in the cache when it is added to */
+    if (pooling_overlaps(&s)) spread_image(&s, g + image * output, to, 1);
+    else spread_image(&s, g + image * output, to, 0);
   }
   return FLOW_OK;
 }

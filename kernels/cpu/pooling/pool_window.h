@@ -22,6 +22,17 @@ ALWAYS_INLINE void flow_pool_take(vf *best, vi *argmax, vf value, int32_t k)
 #endif
 }
 
+/* The value alone. */
+ALWAYS_INLINE void flow_pool_larger(vf *best, vf value)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  __m512 larger = _mm512_max_ps((__m512)value, (__m512)*best);      /* the second operand, if one is NaN */
+  *best = (vf)_mm512_mask_mov_ps(larger, _mm512_cmp_ps_mask((__m512)value, (__m512)value, _CMP_UNORD_Q), (__m512)value);
+#else
+  *best = vf_select(~(value <= *best) & (*best == *best), value, *best);      /* NOLINT(misc-redundant-expression): no NaN */
+#endif
+}
+
 /* relu of the maxima: one that is 0 or less becomes 0 and passes no gradient on; a NaN stays and does. */
 ALWAYS_INLINE void flow_pool_relu(vf *best, vi *argmax)
 {

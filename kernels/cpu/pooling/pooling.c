@@ -27,6 +27,67 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
   return best;
 }
 
+/* As window_maximum, where nobody asks which position it was. */
+ALWAYS_INLINE vf window_largest(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step)
+{
+  vf best = lanes == VL ? vf_load(x) : vf_load_part(x, lanes);
+  for (int64_t ky = 0; ky < rows; ky++) {
+    for (int64_t kx = 0; kx < columns; kx++) {
+      const float *from = x + ky * row_step + kx * column_step;
+      flow_pool_larger(&best, lanes == VL ? vf_load(from) : vf_load_part(from, lanes));
+    }
+  }
+  return best;
+}
+
+/* The largest of `count` cells at distances of `step`, for n channels. */
+static void take_largest(const float *x, int64_t count, int64_t step, float *y, int64_t n)
+{
+  int64_t c = 0;
+  for (; c + VL <= n; c += VL) vf_store(y + c, window_largest(x + c, VL, count, 1, step, 0));
+  if (c < n) vf_store_part(y + c, window_largest(x + c, (int)(n - c), count, 1, step, 0), (int)(n - c));
+}
+
+enum { STRIP_FLOATS = 8192 };      /* of the scratch block */
+
+/* Whether the first and the last window of an axis, and so all between, hold a cell. */
+static int has_cells(const flow_pooling *s, int axis)
+{
+  int64_t first, last, begin, end;
+  pooling_clip(s, axis, 0, &first, &last);
+  pooling_clip(s, axis, s->out[axis] - 1, &begin, &end);
+  return first < last && begin < end;
+}
+
+/* Whether the largest values of columns are found first: windows overlap, so that several have a column. Not where nobody reads the
+ * values, where somebody asks for positions, or where a window has padding only. */
+static int goes_by_columns(const flow_call *call, const flow_pooling *s)
+{
+  if (!call->outputs[0].data || call->outputs[1].data) return 0;
+  if (s->size[0] == 1 || s->size[1] <= 2 * s->stride[1] || s->size[1] * s->channels > STRIP_FLOATS) return 0;
+  return has_cells(s, 0) && has_cells(s, 1);
+}
+
+/* One row of results: the largest of each column of the rows that its windows have, a strip of windows at a time, then those of the windows'
+ * columns. */
+static void pool_row_by_columns(const flow_pooling *s, const float *x, float *y, int64_t rows, float *strip)
+{
+  const int64_t most = (STRIP_FLOATS / s->channels - s->size[1]) / s->stride[1] + 1;      /* windows of a strip */
+  for (int64_t begin = 0; begin < s->out[1]; begin += most) {
+    const int64_t end = begin + most < s->out[1] ? begin + most : s->out[1];
+    int64_t left, right, unused;
+    pooling_clip(s, 1, begin, &left, &unused);
+    pooling_clip(s, 1, end - 1, &unused, &right);
+    const int64_t first = begin * s->stride[1] - s->before[1] + left, last = (end - 1) * s->stride[1] - s->before[1] + right;
+    take_largest(x + first * s->channels, rows, s->in[1] * s->channels, strip, (last - first) * s->channels);
+    for (int64_t column = begin; column < end; column++) {
+      pooling_clip(s, 1, column, &left, &right);
+      const int64_t at = column * s->stride[1] - s->before[1] + left - first;
+      take_largest(strip + at * s->channels, right - left, s->channels, y + column * s->channels, s->channels);
+    }
+  }
+}
+
 /* Rows [first_row, last_row) of the results of one image. y and index may be NULL: nobody reads them. A window of padding only has no
  * maximum: -infinity, and NO_ARGMAX, which sends no gradient. */
 static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t *index, int64_t first_row, int64_t last_row)
@@ -49,6 +110,8 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
                              + (column * s->stride[1] - s->before[1] + left) * s->channels;
       int64_t k = top * s->size[1] + left, c = 0;
       vi argmax;
+      for (; !index && y && c + VL <= s->channels; c += VL)
+        vf_store(y + at + c, window_largest(first + c, VL, bottom - top, right - left, row_step, s->channels));
       for (; c + VL <= s->channels; c += VL) {
         vf best = window_maximum(first + c, VL, bottom - top, right - left, row_step, s->channels, k, s->size[1], &argmax);
         if (y) vf_store(y + at + c, best);
@@ -64,6 +127,22 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
   }
 }
 
+static void pool_image_by_columns(const flow_pooling *s, const float *x, float *y, int64_t first_row, int64_t last_row, float *strip)
+{
+  for (int64_t row = first_row; row < last_row; row++) {
+    int64_t top, bottom;
+    pooling_clip(s, 0, row, &top, &bottom);
+    const float *first = x + (row * s->stride[0] - s->before[0] + top) * s->in[1] * s->channels;
+    pool_row_by_columns(s, first, y + row * s->out[1] * s->channels, bottom - top, strip);
+  }
+}
+
+static size_t scratch_bytes(const flow_call *call)
+{
+  const flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  return s.size[0] > 1 && s.size[1] > 2 * s.stride[1] ? STRIP_FLOATS * sizeof(float) : 0;
+}
+
 /* Some rows of one image (pooling_rows). of: the image, and which rows of its results. */
 static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piece of)
 {
@@ -71,7 +150,8 @@ static void pool_vectors(const flow_call *call, const flow_pooling *s, flow_piec
   float *y = call->outputs[0].data;
   uint8_t *index = call->outputs[1].data;
   int64_t input = s->in[0] * s->in[1] * s->channels, output = s->out[0] * s->out[1] * s->channels;
-  pool_image(s, x + of.image * input, y ? y + of.image * output : NULL, index ? index + of.image * output : NULL, of.first, of.last);
+  if (goes_by_columns(call, s)) pool_image_by_columns(s, x + of.image * input, y + of.image * output, of.first, of.last, call->scratch);
+  else pool_image(s, x + of.image * input, y ? y + of.image * output : NULL, index ? index + of.image * output : NULL, of.first, of.last);
 }
 
 /* All rows of all images, and the rows of one piece: windows only read, so that any rows can be done apart. */
@@ -143,21 +223,47 @@ static flow_status run_bytes_piece(const flow_call *call, int64_t piece)
 
 /* ---- gradient --------------------------------------------------------------------------------------------------------------- */
 
-/* dx[i] += g[i] where index[i] is k. n channels of one cell; windows that overlap add to it one after the other, in the order of windows.
- * */
-static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
+/* The cells of a window inside of the image: rows and columns; first_k: the position of the first one in the window. */
+typedef struct cells { int64_t rows, columns, first_k, window_width, row_step, column_step; } cells;
+
+/* `lanes` channels of one window: g goes to the cell whose value was the maximum. dx: the first cell. adds: other windows may have sent
+ * something there. */
+ALWAYS_INLINE void send_gradient(float *dx, const float *g, const uint8_t *index, int lanes, const cells *of, int adds)
 {
-  int64_t i = 0;
-  for (; i + VL <= n; i += VL) {
-    vf won = (vf)((vi)vf_load(g + i) & (vi_load_bytes(index + i) == k));
-    vf_store(dx + i, vf_load(dx + i) + won);
+  uint8_t part[VL] = { 0 };
+  if (lanes < VL) memcpy(part, index, (size_t)lanes);
+  const vi value = (vi)(lanes == VL ? vf_load(g) : vf_load_part(g, lanes)), winner = vi_load_bytes(lanes == VL ? index : part);
+  for (int64_t ky = 0; ky < of->rows; ky++) {
+    for (int64_t kx = 0; kx < of->columns; kx++) {
+      float *to = dx + ky * of->row_step + kx * of->column_step;
+      vf won = (vf)(value & (winner == (int32_t)(of->first_k + ky * of->window_width + kx)));
+      if (lanes == VL) vf_store(to, adds ? vf_load(to) + won : won);
+      else vf_store_part(to, adds ? vf_load_part(to, lanes) + won : won, lanes);
+    }
   }
-  for (; i < n; i++)
-    if (index[i] == k) dx[i] += g[i];
 }
 
-/* Each cell of each window adds g in the channels whose maximum it was; which one that was is a comparison of bytes, without branches. The
- * loop over windows is not cut into pieces: two windows may add to one cell. */
+/* dx of one image from g and index of its windows, in the order of windows. Which cell had the maximum is a comparison, without branches. */
+ALWAYS_INLINE void send_image(const flow_pooling *s, const float *g, const uint8_t *index, float *dx, int adds)
+{
+  cells of = { .window_width = s->size[1], .row_step = s->in[1] * s->channels, .column_step = s->channels };
+  for (int64_t row = 0; row < s->out[0]; row++) {
+    int64_t top, bottom, left, right;
+    pooling_clip(s, 0, row, &top, &bottom);
+    for (int64_t column = 0; column < s->out[1]; column++, g += s->channels, index += s->channels) {
+      pooling_clip(s, 1, column, &left, &right);
+      int64_t pixel = (row * s->stride[0] - s->before[0] + top) * s->in[1] + column * s->stride[1] - s->before[1] + left, c = 0;
+      of.rows = bottom - top;
+      of.columns = right - left;
+      of.first_k = top * s->size[1] + left;
+      float *first = dx + pixel * s->channels;
+      for (; c + VL <= s->channels; c += VL) send_gradient(first + c, g + c, index + c, VL, &of, adds);
+      if (c < s->channels) send_gradient(first + c, g + c, index + c, (int)(s->channels - c), &of, adds);
+    }
+  }
+}
+
+/* The loop over windows is not cut into pieces: two windows may add to one cell. */
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -166,22 +272,11 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
   const uint8_t *index = call->inputs[1].data;
   float *dx = call->outputs[0].data;
   if (!dx) return FLOW_OK;
-  int64_t input = s.in[0] * s.in[1] * s.channels, at = 0;
-  memset(dx, 0, (size_t)(s.images * input) * sizeof(float));
-  for (int64_t image = 0; image < s.images; image++, dx += input) {
-    for (int64_t row = 0; row < s.out[0]; row++) {
-      int64_t top, bottom, left, right;
-      pooling_clip(&s, 0, row, &top, &bottom);
-      for (int64_t column = 0; column < s.out[1]; column++, at += s.channels) {
-        pooling_clip(&s, 1, column, &left, &right);
-        for (int64_t ky = top; ky < bottom; ky++) {
-          for (int64_t kx = left; kx < right; kx++) {
-            int64_t pixel = (row * s.stride[0] - s.before[0] + ky) * s.in[1] + column * s.stride[1] - s.before[1] + kx;
-            add_argmax(dx + pixel * s.channels, g + at, index + at, (int32_t)(ky * s.size[1] + kx), s.channels);
-          }
-        }
-      }
-    }
+  int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
+  for (int64_t image = 0; image < s.images; image++, dx += input, g += output, index += output) {
+    if (!pooling_covers(&s)) memset(dx, 0, (size_t)input * sizeof *dx);      /* image by image: it is in the cache when it is added to */
+    if (pooling_overlaps(&s)) send_image(&s, g, index, dx, 1);
+    else send_image(&s, g, index, dx, 0);
   }
   return FLOW_OK;
 }
@@ -284,7 +379,8 @@ static int supports_bytes(const flow_call *call)
 }
 
 const flow_kernel FLOW_KERNELS(max_pool)[] = {
-  { .variant = "vector", .supports = supports_vector, .run = run_vector, .pieces = pooling_count_pieces, .run_piece = run_vector_piece },
+  { .variant = "vector", .supports = supports_vector, .scratch_bytes = scratch_bytes, .run = run_vector, .pieces = pooling_count_pieces,
+    .run_piece = run_vector_piece },
   { .variant = "bytes", .supports = supports_bytes, .run = run_bytes, .pieces = pooling_count_pieces, .run_piece = run_bytes_piece },
   { .variant = "plain", .run = run_plain },
   { 0 }

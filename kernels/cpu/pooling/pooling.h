@@ -66,4 +66,15 @@ ALWAYS_INLINE void pooling_clip(const flow_pooling *s, int axis, int64_t at, int
   *last = start + s->size[axis] > s->in[axis] ? s->in[axis] - start : s->size[axis];
 }
 
+/* Whether a cell may be in several windows. */
+ALWAYS_INLINE int pooling_overlaps(const flow_pooling *s) { return s->stride[0] < s->size[0] || s->stride[1] < s->size[1]; }
+
+/* Whether every cell is in exactly one window. */
+ALWAYS_INLINE int pooling_covers(const flow_pooling *s)
+{
+  for (int axis = 0; axis < 2; axis++)
+    if (s->stride[axis] != s->size[axis] || s->before[axis] + s->in[axis] > s->out[axis] * s->size[axis]) return 0;
+  return 1;
+}
+
 #endif
