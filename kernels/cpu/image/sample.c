@@ -1,12 +1,6 @@
-/* sample.c: sample_image (x, t -> y), its gradient (g, t -> dx), and sample_uniform, the random numbers that t is made of.
- *
- * Output pixel (column, row) reads the input at the place to which t takes it (image_sampling.h).
- *
- * Number e of sample s comes from word e % 4 of Philox block (low = e / 4, high = s), as a number of 24 bits; samples count
- * through the global batch, as in dropout.c. */
-#include <math.h>
+/* sample.c: sample_image (x, t -> y) and its gradient (g, t -> dx). Output pixel (column, row) reads the input at the place to which t
+ * takes it (image_sampling.h). */
 #include "cpu/operand.h"
-#include "cpu/random/random.h"
 #include "cpu/vector.h"
 #include "image_sampling.h"
 
@@ -106,27 +100,3 @@ const flow_kernel FLOW_KERNELS(sample_image_gradient)[] = {
   { .variant = "plain", .run = run_plain },
   { 0 }
 };
-
-/* ---- random numbers ------------------------------------------------------------------------------------------------------------ */
-
-/* Numbers in [low, high) with 24 random bits; number e of a sample is word e % 4 of its block e / 4. */
-static flow_status run_uniform(const flow_call *call, int phase, int64_t begin, int64_t end)
-{
-  (void)phase, (void)begin, (void)end;
-  const flow_attributes *a = call->attributes;
-  double low = a->random.low, high = a->random.high;
-  uint64_t key = random_step_key(a->random.seed, a->random.stream, a->random.own_seed, call->scalars);
-  int64_t rows = call->outputs[0].shape[0], count = call->outputs[0].shape[1];
-  float *y = call->outputs[0].data, limit = nextafterf((float)high, (float)low);
-  for (int64_t row = 0; row < rows && y; row++) {
-    uint64_t sample = (uint64_t)(call->scalars->first_sample + call->first_row + row);
-    for (int64_t e = 0; e < count; e++, y++) {
-      uint32_t word = flow_philox(key, (uint64_t)e / 4, sample).word[e % 4];
-      *y = (float)(low + (high - low) * ((double)(word >> 8) * 0x1p-24));
-      if (*y > limit) *y = limit;                          /* rounded up to high, which is excluded */
-    }
-  }
-  return FLOW_OK;
-}
-
-const flow_kernel FLOW_KERNELS(sample_uniform)[] = { { .variant = "philox", .run = run_uniform }, { 0 } };
