@@ -82,22 +82,65 @@ static void blend_all(const float *x, int64_t step, int count, const double *w, 
   if (i < n) store(y + i, blend(x + i, step, count, w, (int)(n - i)), (int)(n - i));
 }
 
+/* The same for a few channels, whose number the compiler knows. */
+ALWAYS_INLINE void blend_few(const resize_axis *a, const float *from, float *y, int channels)
+{
+  for (int j = 0; j < a->out; j++, y += channels) {
+    const float *x = from + (int64_t)a->first[j] * channels;
+    const double *w = a->weights + (int64_t)j * a->taps;
+    const int count = a->count[j];
+    for (int c = 0; c < channels; c++) {
+      if (count == 2) {
+        y[c] = x[c] + (x[channels + c] - x[c]) * (float)w[1];
+        continue;
+      }
+      float total = x[c] * (float)w[0];
+      for (int k = 1; k < count; k++) total += x[k * channels + c] * (float)w[k];
+      y[c] = total;
+    }
+  }
+}
+
+/* A row of the result from one that is as wide as x. */
+static void blend_columns(const resizing *s, const float *from, float *y)
+{
+  const resize_axis *a = &s->columns;
+  switch (s->channels) {
+  case 1: blend_few(a, from, y, 1); return;
+  case 2: blend_few(a, from, y, 2); return;
+  case 3: blend_few(a, from, y, 3); return;
+  case 4: blend_few(a, from, y, 4); return;
+  default: break;
+  }
+  for (int j = 0; j < a->out; j++, y += s->channels)
+    blend_all(from + a->first[j] * s->channels, s->channels, a->count[j], a->weights + (int64_t)j * a->taps, y, s->channels);
+}
+
+/* Whether output i of an axis is made as the one before it, as where pixels are repeated. */
+static int repeats_last(const resize_axis *a, int i)
+{
+  const double *w = a->weights + (int64_t)i * a->taps;
+  if (i == 0 || a->first[i] != a->first[i - 1] || a->count[i] != a->count[i - 1]) return 0;
+  return memcmp(w, w - a->taps, (size_t)a->count[i] * sizeof *w) == 0;
+}
+
 /* Rows first: the rows of the image that a row of the result needs, blended into `row`, of which the columns are blended. A row that is
- * one of the image's is not copied. */
+ * one of the image's is not copied, and one that is like the last one is. */
 static void resize_image(const resizing *s, const float *x, float *y, float *row)
 {
-  int64_t width = s->columns.in * s->channels;
-  for (int i = 0; i < s->rows.out; i++) {
+  const int64_t width = s->columns.in * s->channels, wide = s->columns.out * s->channels;
+  for (int i = 0; i < s->rows.out; i++, y += wide) {
     const float *from = x + s->rows.first[i] * width;
     const double *w = s->rows.weights + (int64_t)i * s->rows.taps;
+    if (repeats_last(&s->rows, i)) {
+      memcpy(y, y - wide, (size_t)wide * sizeof *y);
+      continue;
+    }
     if (s->rows.count[i] > 1 || w[0] != 1) {
       blend_all(from, width, s->rows.count[i], w, row, width);
       from = row;
     }
-    for (int j = 0; j < s->columns.out; j++, y += s->channels) {
-      blend_all(from + s->columns.first[j] * s->channels, s->channels, s->columns.count[j],
-                s->columns.weights + (int64_t)j * s->columns.taps, y, s->channels);
-    }
+    blend_columns(s, from, y);
   }
 }
 
@@ -111,18 +154,43 @@ static void add_all(const float *x, float w, float *y, int64_t n)
   vf_store_part(y + i, vf_load_part(y + i, lanes) + vf_load_part(x + i, lanes) * vf_set(w), lanes);
 }
 
+/* The transpose of blend_few. */
+ALWAYS_INLINE void spread_few(const resize_axis *a, const float *g, float *row, int channels)
+{
+  for (int j = 0; j < a->out; j++, g += channels) {
+    float *to = row + (int64_t)a->first[j] * channels;
+    const double *w = a->weights + (int64_t)j * a->taps;
+    for (int k = 0; k < a->count[j]; k++)
+      for (int c = 0; c < channels; c++) to[k * channels + c] += g[c] * (float)w[k];
+  }
+}
+
+/* The transpose of blend_columns: adds to `row`. */
+static void spread_columns(const resizing *s, const float *g, float *row)
+{
+  const resize_axis *a = &s->columns;
+  switch (s->channels) {
+  case 1: spread_few(a, g, row, 1); return;
+  case 2: spread_few(a, g, row, 2); return;
+  case 3: spread_few(a, g, row, 3); return;
+  case 4: spread_few(a, g, row, 4); return;
+  default: break;
+  }
+  for (int j = 0; j < a->out; j++, g += s->channels) {
+    float *to = row + a->first[j] * s->channels;
+    const double *w = a->weights + (int64_t)j * a->taps;
+    for (int k = 0; k < a->count[j]; k++) add_all(g, (float)w[k], to + k * s->channels, s->channels);
+  }
+}
+
 /* The transpose of resize_image: a row of g is spread over the columns first, then added to each of the rows that it was made of. */
 static void spread_image(const resizing *s, const float *g, float *dx, float *row)
 {
-  int64_t width = s->columns.in * s->channels;
+  const int64_t width = s->columns.in * s->channels, wide = s->columns.out * s->channels;
   memset(dx, 0, (size_t)(s->rows.in * width) * sizeof *dx);
-  for (int i = 0; i < s->rows.out; i++) {
+  for (int i = 0; i < s->rows.out; i++, g += wide) {
     memset(row, 0, (size_t)width * sizeof *row);
-    for (int j = 0; j < s->columns.out; j++, g += s->channels) {
-      float *to = row + s->columns.first[j] * s->channels;
-      const double *w = s->columns.weights + (int64_t)j * s->columns.taps;
-      for (int k = 0; k < s->columns.count[j]; k++) add_all(g, (float)w[k], to + k * s->channels, s->channels);
-    }
+    spread_columns(s, g, row);
     const double *w = s->rows.weights + (int64_t)i * s->rows.taps;
     for (int k = 0; k < s->rows.count[i]; k++) add_all(row, (float)w[k], dx + (s->rows.first[i] + k) * width, width);
   }
