@@ -53,22 +53,18 @@ static flow_tensor *log_softmax(flow_expression *e, flow_tensor *x)
 {
   return flow_express(e, FLOW_OP_log_softmax, x, NULL, NULL, &last_axis);
 }
-/* x / (1 + |x|); from 1 on as 1 - 1 / (1 + |x|) with x's sign, of which the slope neither cancels nor is inf / inf. */
-static flow_tensor *softsign(flow_expression *e, flow_tensor *x)
-{
-  flow_tensor *one = NUMBER(1), *size = e_abs(e, x), *near = e_maximum(e, e_minimum(e, x, one), NUMBER(-1));
-  flow_tensor *far = e_mul(e, e_sign(e, x), e_sub(e, one, e_div(e, one, e_add(e, one, size))));
-  return e_where(e, e_lt(e, size, one), e_div(e, near, e_add(e, one, e_abs(e, near))), far);
-}
-
 /* Where two branches meet the gradient is Keras'. The first argument of maximum and minimum has it when they are equal, and relu's is 0 at
  * 0: so relu6 has none at 0 and at 6. */
 static flow_tensor *relu6(flow_expression *e, flow_tensor *x)
 {
   return e_minimum(e, NUMBER(6), e_relu(e, x));
 }
-/* Misra 2019: x tanh(softplus(x)). */
-static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
+/* Misra 2019: x tanh(softplus(x)), which is x n / (n + 2) with n = e^x (e^x + 2); beyond 20 it is x. */
+static flow_tensor *mish(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *power = e_exp(e, e_minimum(e, x, NUMBER(20))), *n = e_mul(e, power, e_add(e, power, NUMBER(2)));
+  return e_mul(e, x, e_div(e, n, e_add(e, n, NUMBER(2))));
+}
 
 static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x)
 {
@@ -149,7 +145,7 @@ static const activation activations[] = {
   { "sigmoid", 0, e_sigmoid },
   { "softmax", 0, softmax },
   { "softplus", 0, e_softplus },
-  { "softsign", 0, softsign },
+  { "softsign", 0, e_softsign },
   { "tanh", 0, e_tanh },
   { "selu", 0, selu },
   { "elu", 0, elu },

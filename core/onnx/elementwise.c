@@ -267,6 +267,7 @@ const flow_onnx_record flow_onnx_elementwise[] = {
   FLOW_ONNX(erf, plain, "Erf"),
   FLOW_ONNX(erfc, erfc, "Erf"),
   FLOW_ONNX(softplus, plain, "Softplus"),
+  FLOW_ONNX(softsign, plain, "Softsign"),
   FLOW_ONNX(gelu, gelu, "Erf"),
   FLOW_ONNX(gelu_tanh, gelu_tanh, "Tanh"),
   FLOW_ONNX(silu, silu, "Sigmoid"),

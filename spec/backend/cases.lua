@@ -35,7 +35,7 @@ for _, entry in ipairs {
   { "arctan", -4, 4 },
   { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tan", -1.4, 1.4 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 },
   { "erf", -3, 3 }, { "erfc", -3, 6 },
-  { "softplus", -4, 4 }, { "gelu", -4, 4 }, { "gelu_tanh", -4, 4 }, { "silu", -4, 4 },
+  { "softplus", -4, 4 }, { "softsign", -4, 4 }, { "gelu", -4, 4 }, { "gelu_tanh", -4, 4 }, { "silu", -4, 4 },
 } do
   add(entry[1], { image(entry[2], entry[3]) })
 end

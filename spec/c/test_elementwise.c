@@ -11,6 +11,7 @@ static double ref_relu(double a)            { return a < 0 ? 0 : a; }
 static double ref_rsqrt(double a)           { return 1 / sqrt(a); }
 static double ref_reciprocal(double a)      { return 1 / a; }
 static double ref_sigmoid(double a)         { return a < 0 ? exp(a) / (1 + exp(a)) : 1 / (1 + exp(-a)); }
+static double ref_softsign(double a)        { return a / (1 + fabs(a)); }
 static double ref_softplus(double a)        { return a > 0 ? a + log1p(exp(-a)) : log1p(exp(a)); }
 static double ref_not(double a)             { return a == 0; }
 static double ref_finite(double a)          { return isfinite(a); }
@@ -142,6 +143,7 @@ static const op_case cases[] = {
   { FLOW_OP_erfc, 1, 0, erfc, NULL, NULL, NULL, -5, 9, 4 },
   { FLOW_OP_softplus, 1, 0, ref_softplus, NULL, NULL, NULL, -9, 9, 2 },
   { FLOW_OP_softplus, 1, 0, ref_softplus, NULL, NULL, NULL, -80, 88, 2 },
+  { FLOW_OP_softsign, 1, 0, ref_softsign, NULL, NULL, NULL, -9, 9, 2 },
   { FLOW_OP_gelu, 1, 0, ref_gelu, NULL, NULL, NULL, -1, 9, 16 },
   { FLOW_OP_gelu_tanh, 1, 0, ref_gelu_tanh, NULL, NULL, NULL, -1, 9, 16 },
   { FLOW_OP_silu, 1, 0, ref_silu, NULL, NULL, NULL, -9, 9, 4 },
@@ -315,6 +317,7 @@ static const special specials[] = {
   { FLOW_OP_log1p, FLOW_FLOAT32, -2, 0, NAN },             { FLOW_OP_log1p, FLOW_FLOAT32, INFINITY, 0, INFINITY },
   { FLOW_OP_log1p, FLOW_FLOAT32, 1e-10, 0, (float)1e-10 }, { FLOW_OP_log1p, FLOW_FLOAT32, NAN, 0, NAN },
   { FLOW_OP_softplus, FLOW_FLOAT32, 1000, 0, 1000 },       { FLOW_OP_softplus, FLOW_FLOAT32, -1000, 0, 0 },
+  { FLOW_OP_softsign, FLOW_FLOAT32, 1e38f, 0, 1 },         { FLOW_OP_softsign, FLOW_FLOAT32, NAN, 0, NAN },
   { FLOW_OP_softplus, FLOW_FLOAT32, NAN, 0, NAN },         { FLOW_OP_softplus, FLOW_FLOAT32, INFINITY, 0, INFINITY },
   { FLOW_OP_sigmoid, FLOW_FLOAT32, 1000, 0, 1 },           { FLOW_OP_sigmoid, FLOW_FLOAT32, -1000, 0, 0 },
   { FLOW_OP_sigmoid, FLOW_FLOAT64, -1000, 0, 0 },          { FLOW_OP_tanh, FLOW_FLOAT32, -100, 0, -1 },

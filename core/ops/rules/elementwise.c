@@ -103,21 +103,25 @@ flow_status flow_shape_where(int op, const flow_attributes *attributes, const fl
   return flow_rule_broadcast(op, &inputs[0], &outputs[0], &outputs[0]);
 }
 
-/* All inputs are float32, or float64, and so is the result; it is bool where the last step is a condition. Step s may read the inputs and
- * the results of steps before it: registers 0 to input_count + s - 1. Plans make chains of float32 without conditions
- * (fuse_elementwise.c), which all devices take; the others are the CPU's (flow_apply_chain). */
+/* All inputs are float32, or float64, or conditions, and so is the result. Step s may read the inputs and the results of steps before it:
+ * registers 0 to input_count + s - 1. Chains of float32 without conditions are all that devices take; the others are the CPU's
+ * (fuse_elementwise.c, flow_apply_chain). */
 flow_status flow_shape_fused(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                              flow_signature *outputs)
 {
   enum { MOST_STEPS = sizeof attributes->fused.steps / sizeof *attributes->fused.steps };
-  const int count = attributes->fused.count, dtype = inputs[0].dtype;
+  const int count = attributes->fused.count;
+  int dtype = FLOW_BOOL;
   if (count < 1 || count > MOST_STEPS) return flow_rule_fail(op, "a chain has 1 to %d steps, found %d", MOST_STEPS, count);
   outputs[0] = inputs[0];
   for (int i = 0; i < input_count; i++) {
-    if (inputs[i].dtype != dtype || (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64))
+    if (dtype == FLOW_BOOL) dtype = inputs[i].dtype;
+    if (inputs[i].dtype != FLOW_BOOL && (inputs[i].dtype != dtype || (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64)))
       return flow_rule_fail(op, "input %d is %s, expected float32, or all float64", i + 1, flow_dtype_name(inputs[i].dtype));
     FLOW_TRY(flow_rule_broadcast(op, &inputs[i], &outputs[0], &outputs[0]));
   }
+  if (dtype == FLOW_BOOL) return flow_rule_fail(op, "input 1 is bool, expected one that is float32 or float64");
+  outputs[0].dtype = dtype;
   for (int s = 0; s < count; s++) {
     int known = attributes->fused.steps[s].op >= 0 && attributes->fused.steps[s].op < FLOW_OP_COUNT;
     for (int i = 0; i < 3; i++) known &= attributes->fused.steps[s].inputs[i] < input_count + s;
@@ -176,6 +180,7 @@ GRADIENT_OF_1(sigmoid, e_mul(e, g, e_mul(e, y, e_sub(e, NUMBER(1), y))))
 GRADIENT_OF_1(erf, e_mul(e, g, e_mul(e, NUMBER(M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
 GRADIENT_OF_1(erfc, e_mul(e, g, e_mul(e, NUMBER(-M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
 GRADIENT_OF_1(softplus, e_mul(e, g, e_sigmoid(e, x)))
+GRADIENT_OF_1(softsign, e_div(e, g, e_square(e, e_add(e, NUMBER(1), e_abs(e, x)))))
 GRADIENT_OF_1(gelu, e_gelu_gradient(e, g, x))
 GRADIENT_OF_1(gelu_tanh, e_gelu_tanh_gradient(e, g, x))
 GRADIENT_OF_1(silu, e_silu_gradient(e, g, x))

@@ -1,5 +1,5 @@
 /* fused.c: a chain of elementwise ops of float32, or of float64, in one pass over memory: the steps of the attributes become a block
- * program (elementwise.h), whose registers stay in the first-level cache; conditions between the steps are registers of bytes. Each step
+ * program (elementwise.h), whose registers stay in the first-level cache; conditions are registers of bytes. Each step
  * runs the same block function as the op alone, so fused and unfused results are equal to the bit. */
 #include "cpu/elementwise/elementwise.h"
 #include "cpu/outer_pieces.h"
@@ -37,6 +37,14 @@ static int allocate_registers(const flow_call *call, uint8_t *register_of)
   return count;
 }
 
+/* All inputs are of one dtype, but for conditions. */
+static flow_kind kind_of_numbers(const flow_call *call)
+{
+  int first = 0;
+  while (call->inputs[first].dtype == FLOW_BOOL) first++;
+  return flow_kind_of(call->inputs[first].dtype);
+}
+
 /* Steps are numbered after the inputs: value v of the attributes is input v, or the result of step v - input_count. The program is built
  * at every call, on the stack: the op may run on several threads at once, each with its chunk of rows. */
 static flow_status run_fused(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -46,8 +54,10 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
   uint8_t register_of[FLOW_BLOCK_STEPS];
   flow_block_program program = { .register_count = allocate_registers(call, register_of), .input_count = call->input_count,
                                  .output_count = 1, .step_count = steps };
-  const flow_kind kind = flow_kind_of(call->inputs[0].dtype);
+  const flow_kind kind = kind_of_numbers(call);
   for (int r = 0; r < program.register_count; r++) program.kinds[r] = (uint8_t)kind;
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype == FLOW_BOOL) program.kinds[i] = FLOW_KIND_BOOL;
   if (call->outputs[0].dtype == FLOW_BOOL) program.kinds[register_of[steps - 1]] = FLOW_KIND_BOOL;
   for (int s = 0; s < steps; s++) {
     const int op = call->attributes->fused.steps[s].op;

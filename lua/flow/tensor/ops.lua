@@ -381,7 +381,7 @@ local function activate(name, x)
 end
 
 local function define_activation(name) define(function(x) return activate(name, x) end, name) end
-for _, name in ipairs { "selu", "silu", "swish", "relu6", "softsign", "hard_sigmoid", "hard_silu", "hard_swish", "mish", "exponential" } do
+for _, name in ipairs { "selu", "silu", "swish", "relu6", "hard_sigmoid", "hard_silu", "hard_swish", "mish", "exponential" } do
   if C.flow_activation_known(name) ~= 0 then define_op.later(name, define_activation) end
 end
 

@@ -24,6 +24,7 @@
   X(E, erf, 1, F(erf)(a))                     X(E, erfc, 1, F(erfc)(a))                                       \
   X(E, softplus, 1, F(softplus)(a))           X(E, gelu, 1, F(gelu)(a))                                       \
   X(E, gelu_tanh, 1, F(gelu_tanh)(a))         X(E, silu, 1, F(silu)(a))                                       \
+  X(E, softsign, 1, a / (1 + F(fabs)(a)))                                                                     \
   X(E, gelu_gradient, 2, F(gelu_gradient)(a, b))                                                              \
   X(E, gelu_tanh_gradient, 2, F(gelu_tanh_gradient)(a, b))                                                    \
   X(E, silu_gradient, 2, F(silu_gradient)(a, b))                                                              \
