@@ -78,7 +78,7 @@ static flow_status run_call(flow_context *context, flow_call *call)
   int members = most > 1 ? flow_team_size() : 1;
   if (members > most) members = (int)most;
 
-  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
+  size_t shared = flow_shared_bytes(flow_op(call->op), kernel, call);
   size_t scratch = kernel->scratch_bytes ? (kernel->scratch_bytes(call) + 63) & ~(size_t)63 : 0;
   void *shared_block = NULL, *scratch_block = NULL;
   flow_status status = FLOW_OK;

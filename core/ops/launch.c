@@ -4,8 +4,10 @@
  * flow_cut_call then says how many parts the call has. The caller hands the parts to the members of its team, each of which does them by
  * flow_do_part on its own copy of the call. Nothing here has state: all functions may be called by several threads at once. */
 #include "ops/launch.h"
+
 #include <math.h>
 #include <string.h>
+#include "ops/wide_sum.h"
 
 int64_t flow_nominal_rows(int64_t rows, int exact)
 {
@@ -74,8 +76,136 @@ static int resolve_rows(const flow_op_record *record, const flow_call *call)
   return mask;
 }
 
-/* A kernel with parts() cuts itself. Otherwise MAP calls alone can be cut, along axis 0, and only where the work is worth it. The cut
- * depends on the number of threads, which a MAP kernel's rows must not notice (kernels.h). A kind rule gets the first input alone, with
+/* ---- sums over rows ------------------------------------------------------------------------------------------------------------ */
+
+/* Of a call that no plan cuts. */
+static const size_t usual_partial_bytes = (size_t)16 << 20, most_partial_bytes = (size_t)256 << 20;
+enum { LINE = 64, SUM_PART = 16384 }; /* elements that one part adds up */
+
+enum { FEW_SLOTS = 4 };
+
+int flow_slots_for_sums(size_t bytes, size_t usual, size_t most)
+{
+  int slots = FLOW_SUM_SLOTS;
+  while (slots > 1 && bytes > (slots > FEW_SLOTS ? usual : most) / (size_t)slots) slots /= 2;
+  return slots;
+}
+
+/* Whether output i is a sum over the rows, which somebody reads. */
+static int is_sum(const flow_op_record *record, const flow_call *call, int i)
+{
+  return !(record->row_outputs >> i & 1) && !call->outputs[i].unused;
+}
+
+static size_t padded(size_t bytes)
+{
+  return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Bytes of one slot's partial sums. */
+static size_t slot_bytes_of(const flow_op_record *record, const flow_call *call)
+{
+  size_t bytes = 0;
+  for (int i = 0; i < call->output_count; i++)
+    if (is_sum(record, call, i)) bytes += padded((size_t)operand_bytes(&call->outputs[i]));
+  return bytes;
+}
+
+/* Whether the call's slots can be done apart: its sums are float32, and its rows are those of the operands that the record names. */
+static int can_be_slots(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call)
+{
+  if (record->kind != FLOW_REDUCE || record->row_inputs == FLOW_ROWS_BY_SHAPE || record->flags & FLOW_OP_WIDE || kernel->parts) return 0;
+  if (call->input_count > FLOW_MAX_OPERANDS) return 0;
+  for (int i = 0; i < call->output_count; i++)
+    if (is_sum(record, call, i) && call->outputs[i].dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+size_t flow_shared_bytes(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call)
+{
+  size_t own = kernel->shared_bytes ? kernel->shared_bytes(call) : 0, slot;
+  if (!can_be_slots(record, kernel, call)) return own;
+  slot = slot_bytes_of(record, call);
+  return padded(own) + slot * (size_t)flow_slots_for_sums(slot, usual_partial_bytes, most_partial_bytes);
+}
+
+/* A slot's sums are written, read again and added: more than FEW_SLOTS where its rows have several times their bytes. */
+static int slots_of(const flow_call *call, size_t slot_bytes, const flow_cut *cut)
+{
+  enum { TIMES = 4 };
+  int slots = flow_slots_for_sums(slot_bytes, usual_partial_bytes, most_partial_bytes);
+  int64_t bytes = 0;
+  for (int i = 0; i < call->input_count; i++)
+    if (cut->row_inputs >> i & 1) bytes += operand_bytes(&call->inputs[i]);
+  while (slots > FEW_SLOTS && (size_t)bytes / (size_t)slots < TIMES * slot_bytes) slots /= 2;
+  return slots;
+}
+
+/* The first phase's parts are the slots, the second's ranges of each sum. */
+static void cut_into_slots(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut)
+{
+  int64_t rows = -1;
+  for (int i = 0; i < call->input_count; i++) {
+    const flow_operand *x = &call->inputs[i];
+    if (!(record->row_inputs >> i & 1) || x->rank == 0 || x->shape[0] == 0) continue; /* one that the call does not have */
+    if (rows >= 0 && x->shape[0] != rows) return;
+    rows = x->shape[0];
+    cut->row_inputs |= 1 << i;
+  }
+  if (rows < 2) return;
+  cut->slot_bytes = slot_bytes_of(record, call);
+  cut->partials = padded(kernel->shared_bytes ? kernel->shared_bytes(call) : 0);
+  cut->by_rows = cut->sums = 1;
+  cut->rows = rows;
+  const int slots = slots_of(call, cut->slot_bytes, cut);
+  cut->chunk = (rows + slots - 1) / slots;
+  cut->parts[0] = (rows + cut->chunk - 1) / cut->chunk;
+  cut->phases = 2;
+  for (int i = 0; i < call->output_count; i++)
+    if (is_sum(record, call, i))
+      cut->parts[1] += (flow_shape_size(call->outputs[i].rank, call->outputs[i].shape) + SUM_PART - 1) / SUM_PART;
+}
+
+/* Part `part` of the second phase: output after output. */
+static void add_slots(const flow_call *call, const flow_cut *cut, int64_t part)
+{
+  const flow_op_record *record = flow_op(call->op);
+  const char *partials = (const char *)call->shared + cut->partials;
+  for (int i = 0; i < call->output_count; i++) {
+    if (!is_sum(record, call, i)) continue;
+    const int64_t size = flow_shape_size(call->outputs[i].rank, call->outputs[i].shape), parts = (size + SUM_PART - 1) / SUM_PART;
+    if (part >= parts) {
+      part -= parts;
+      partials += padded((size_t)size * sizeof(float));
+      continue;
+    }
+    const int64_t begin = part * SUM_PART, end = size - begin < SUM_PART ? size : begin + SUM_PART;
+    float *sum = call->outputs[i].data;
+    memcpy(sum + begin, (const float *)(const void *)partials + begin, (size_t)(end - begin) * sizeof *sum);
+    for (int64_t slot = 1; slot < cut->parts[0]; slot++) {
+      const float *one = (const float *)(const void *)(partials + (size_t)slot * cut->slot_bytes);
+      for (int64_t k = begin; k < end; k++) sum[k] += one[k];
+    }
+    return;
+  }
+}
+
+/* A slot's sums go to its partial ones. */
+static void move_to_slot(const flow_call *call, const flow_cut *cut, int64_t slot, flow_operand *outputs)
+{
+  const flow_op_record *record = flow_op(call->op);
+  char *partials = (char *)call->shared + cut->partials + (size_t)slot * cut->slot_bytes;
+  for (int i = 0; i < call->output_count; i++) {
+    if (!is_sum(record, call, i)) continue;
+    outputs[i].data = partials;
+    partials += padded((size_t)operand_bytes(&call->outputs[i]));
+  }
+}
+
+/* ---- cuts ---------------------------------------------------------------------------------------------------------------------- */
+
+/* A kernel with parts() cuts itself. Otherwise calls are cut along axis 0, and only where the work is worth it. The cut of a MAP call
+ * depends on the number of threads, which its kernel's rows must not notice (kernels.h). A kind rule gets the first input alone, with
  * its concrete shape: one that needs two (matmul's) answers WHOLE. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut)
 {
@@ -95,6 +225,12 @@ void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, cons
     memcpy(in.dims, call->inputs[0].shape, sizeof in.dims);
   }
   flow_batch_kind kind = flow_op_batch_kind(call->op, call->attributes, &in, call->input_count > 0);
+  if (can_be_slots(record, kernel, call)) {
+    int64_t all = 0;
+    for (int i = 0; i < call->input_count; i++) all += operand_bytes(&call->inputs[i]);
+    if (all >= 2 * SMALL) cut_into_slots(record, kernel, call, cut);
+    return;
+  }
   if (kind != FLOW_MAP || !call->output_count || call->outputs[0].rank == 0 || call->input_count > FLOW_MAX_OPERANDS) return;
   int64_t rows = call->outputs[0].shape[0], bytes = operand_bytes(&call->outputs[0]);
   for (int i = 0; i < call->input_count; i++) bytes += operand_bytes(&call->inputs[i]);
@@ -120,8 +256,14 @@ static void move_rows(flow_operand *operand, int64_t first, int64_t count)
   operand->shape[0] = count;
 }
 
-/* Runs one chunk of rows of a MAP call on shortened copies of the operands. Outputs of a MAP op all have the rows; the check leaves those
- * alone that this call does not make, as an index of shape {0}. */
+/* Outputs of a MAP op all have the rows; the check leaves those alone that this call does not make, as an index of shape {0}. */
+static int has_rows(const flow_call *call, const flow_cut *cut, int i)
+{
+  if (cut->sums) return flow_op(call->op)->row_outputs >> i & 1;
+  return call->outputs[i].rank && call->outputs[i].shape[0] == cut->rows;
+}
+
+/* Runs one chunk of rows of a call on shortened copies of the operands. */
 static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int64_t part)
 {
   flow_operand inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];
@@ -131,8 +273,9 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
   memcpy(outputs, call->outputs, sizeof(flow_operand) * (size_t)call->output_count);
   for (int i = 0; i < call->input_count; i++)
     if (cut->row_inputs >> i & 1) move_rows(&inputs[i], first, count);
+  if (cut->sums) move_to_slot(call, cut, part, outputs);
   for (int i = 0; i < call->output_count; i++)
-    if (outputs[i].rank && outputs[i].shape[0] == cut->rows) move_rows(&outputs[i], first, count);
+    if (has_rows(call, cut, i)) move_rows(&outputs[i], first, count);
   chunk.inputs = inputs;
   chunk.outputs = outputs;
   chunk.first_row = call->first_row + first;
@@ -141,6 +284,7 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
 
 flow_status flow_do_part(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, int64_t part)
 {
+  if (cut->sums && phase == 1) return add_slots(call, cut, part), FLOW_OK;
   if (cut->by_rows) return run_rows(kernel, call, cut, part);
   return cut->by_pieces ? flow_run_piece(kernel, call, part) : kernel->run(call, phase, part, part + 1);
 }

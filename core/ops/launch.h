@@ -31,18 +31,26 @@ static inline flow_status flow_run_piece(const flow_kernel *kernel, const flow_c
   return kernel->pieces ? kernel->run_piece(call, piece) : kernel->run(call, 0, 0, 1);
 }
 
-/* How a call is cut: parts per phase; a MAP call into `chunk` rows each, or into pieces. by_rows and by_pieces exclude each other; with
- * either there is one phase. With neither, parts are those of the kernel, or the call is one part. */
+/* How a call is cut: parts per phase; a MAP call into `chunk` rows each, or into pieces; a REDUCE call into slots of `chunk` rows, whose
+ * partial sums the second phase adds up in their order. by_rows and by_pieces exclude each other; with either a MAP call has one phase.
+ * With neither, parts are those of the kernel, or the call is one part. */
 typedef struct flow_cut {
   int phases;                     /* 1 to FLOW_MAX_PHASES */
   int by_rows;                    /* parts are chunks of rows of the row operands */
+  int sums;                       /* by_rows: of a REDUCE call */
   int by_pieces;                  /* parts are the kernel's pieces */
   int64_t parts[FLOW_MAX_PHASES]; /* of each phase */
   int64_t rows, chunk;            /* by_rows: rows of the call and of a part; the last part may have fewer */
   int row_inputs;                 /* by_rows: which inputs carry rows, bit i for input i */
+  size_t partials, slot_bytes;    /* sums: where in `shared` the partial sums begin; of those of a slot */
 } flow_cut;
-/* Rows of a MAP call are cut into parts of at least about 64 KB of operands each, up to eight parts a thread; a single row into pieces. A
- * call of less than 128 KB is one part. */
+/* The most slots, a power of two of at most FLOW_SUM_SLOTS, whose partial sums of `bytes` each take no more than `usual` bytes, or, for the
+ * first FEW of them, `most`. */
+int flow_slots_for_sums(size_t bytes, size_t usual, size_t most);
+/* Bytes of `shared` of a call that is not cut by a plan: what the kernel asks for, and partial sums. */
+size_t flow_shared_bytes(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call);
+/* Rows of a MAP call are cut into parts of at least about 64 KB of operands each, up to eight parts a thread; a single row into pieces. The
+ * slots of a REDUCE call follow from its shapes alone. A call of less than 128 KB is one part. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
 
 /* When one member was in one kernel, for profiles: seconds in it, and when it first began and last ended by flow_clock; all 0 before. */

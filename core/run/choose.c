@@ -50,6 +50,14 @@ static flow_call describe_call(const flow_instance *instance, int e, int64_t row
                       .partial = instance->plan->segments[entry->segment].by_rows, .scalars = &instance->part.scalars };
 }
 
+/* A call of the CPU that sees all rows may be cut into slots, whose partial sums come after what the kernel shares. */
+static size_t shared_bytes_of(const flow_instance *instance, int e, const flow_kernel *kernel, const flow_call *call)
+{
+  const int whole = !instance->place && !instance->plan->segments[instance->entries[e].segment].by_rows;
+  if (whole) return flow_shared_bytes(flow_op(call->op), kernel, call);
+  return kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
+}
+
 /* The kernel is chosen by its cost for the largest batch of the class, and asked for memory for the largest call that it will see: that
  * of the whole batch, or of one chunk in a segment of rows. An entry keeps the largest sizes of all classes, so that a change of the
  * class between two runs takes no memory. */
@@ -65,7 +73,7 @@ flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class,
   if (!kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(call.op)->name);
   instance->kernels[class * plan->order_count + e] = kernel;
   if (plan->segments[s].by_rows) describe_call(instance, e, instance->stages[s].chunk, operands);
-  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(&call) : 0;
+  size_t shared = shared_bytes_of(instance, e, kernel, &call);
   size_t scratch = kernel->scratch_bytes ? (kernel->scratch_bytes(&call) + 63) & ~(size_t)63 : 0;
   if (shared > entry->shared_bytes) entry->shared_bytes = shared;
   if (scratch > entry->scratch_bytes) entry->scratch_bytes = scratch;
@@ -128,10 +136,10 @@ static flow_status check_shared(const flow_instance *instance, int64_t rows)
   flow_operand operands[2 * FLOW_MAX_OPERANDS];
   for (int e = 0; e < instance->plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
-    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes) continue;
+    if (entry->alias || instance->plan->segments[entry->segment].by_rows) continue;
     if (entry->input_count + entry->output_count > 2 * FLOW_MAX_OPERANDS) continue;      /* one that joins very many, of fixed sizes */
     flow_call call = describe_call(instance, e, rows, operands);
-    if (entry->kernel->shared_bytes(&call) > entry->shared_bytes)
+    if (shared_bytes_of(instance, e, entry->kernel, &call) > entry->shared_bytes)
       return flow_fail(FLOW_INTERNAL, "%s: %lld rows need more memory than %lld", flow_op(call.op)->name, (long long)rows,
                        (long long)instance->capacity);
   }

@@ -14,20 +14,11 @@
 #include "run/instance.h"
 
 /* Memory that the partial sums of one segment may take. The result of a large Dense layer has tens of megabytes, and each slot has a
- * copy: then there are fewer slots. FEW_SLOTS are kept up to the larger limit, so that some threads have work even in such layers. */
+ * copy: then there are fewer slots. A few are kept up to the larger limit, so that some threads have work even in such layers. */
 static const size_t usual_partial_bytes = (size_t)64 << 20, most_partial_bytes = (size_t)256 << 20;
-enum { FEW_SLOTS = 4 };
 
 /* Of a chunk that is larger than the cache. */
 static const size_t most_chunk_bytes = (size_t)32 << 20;
-
-/* Slots of a segment whose partial sums take `bytes` per slot: a power of two, at most FLOW_MAX_SLOTS. From shapes only. */
-static int slots_for_sums(size_t bytes)
-{
-  int slots = FLOW_MAX_SLOTS;
-  while (slots > 1 && bytes * (size_t)slots > (slots > FEW_SLOTS ? usual_partial_bytes : most_partial_bytes)) slots /= 2;
-  return slots;
-}
 
 /* Bytes that a chunk may fill: 60 % of the second-level cache. The rest holds weights and what the next op writes. Sums depend on how
  * rows are grouped into chunks, so where there are any the nominal cache of the instruction set counts, not this machine's. */
@@ -142,7 +133,8 @@ flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, 
   FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
   stage->sums = partial > 0;
   stage->most_chunk = rows_that_fit(instance, s, stage->sums);
-  stage->most_slots = stage->sums ? slots_for_sums(partial) : CHUNKS_PER_THREAD * flow_team_size();
+  stage->most_slots = stage->sums ? flow_slots_for_sums(partial, usual_partial_bytes, most_partial_bytes)
+                                  : CHUNKS_PER_THREAD * flow_team_size();
   flow_divide_rows(stage, instance->capacity);
   FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
   if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;

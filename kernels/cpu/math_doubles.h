@@ -153,7 +153,10 @@ ALWAYS_INLINE vd vd_softplus(vd x)
   return vd_at_least(x, vd_set(0)) + (vd_log_of_normal(u, vd_set(0)) + (e - (u - one)) * (one - e * vd_set(0.5)));
 }
 
-ALWAYS_INLINE vd vd_softsign(vd x) { return x / (vd_set(1) + vd_abs(x)); }
+ALWAYS_INLINE vd vd_softsign(vd x)
+{
+  return x / (vd_set(1) + vd_abs(x));
+}
 
 ALWAYS_INLINE vd vd_silu(vd x)
 {

@@ -260,8 +260,8 @@ function native.collect()
   collect_others "collect"
 end
 
--- When tensors hold more than the limit. One step that is larger than any heap ends a cycle, or makes a whole one, in two thirds of the time
--- of a full collection, which sweeps before it marks.
+-- When tensors hold more than the limit. One step that is larger than any heap ends a cycle, or makes a whole one, in two thirds of the
+-- time of a full collection, which sweeps before it marks.
 local function relieve()
   forget_kept()
   collect_others("step", 0x3fffff)
@@ -279,8 +279,7 @@ end
 -- Until tensor/variable.lua, which says it better, is loaded, nothing is a variable.
 function native.is_variable() return false end
 
--- A Lua tensor for a new reference, which it takes over. Every tensor of Lua comes from here, and so this is where the garbage of others is
--- collected: whoever makes tensors takes pointers after that.
+-- A Lua tensor for a new reference, which it takes over. All come from here, and so garbage of others is collected here.
 function native.tensor(pointer)
   local made = ref(pointer)      -- no tail call: LuaJIT does not compile one to a constructor
   if C.flow_live_bytes() > limit then relieve() end

@@ -58,7 +58,8 @@ local function ops_of(f, ...)
   f(...)
   local arguments_of = { ... }
   local names = {}
-  for name in tostring(flow.profile(function() f(unpack(arguments_of)) end)):gmatch "\n(%a[%w_]*) +%a+ +[%d.]+ " do names[#names + 1] = name end
+  local profile = tostring(flow.profile(function() f(unpack(arguments_of)) end))
+  for name in profile:gmatch "\n(%a[%w_]*) +%a+ +[%d.]+ " do names[#names + 1] = name end
   return table.concat(names, " ")
 end
 

@@ -33,7 +33,9 @@ local MAKERS = {
   ["predict_on_batch of two outputs"] = function() return both:predict_on_batch(x) end,
   ["predict_on_batch by names"] = function() return named:predict_on_batch { a = x, b = x } end,
   ["a traced function"] = flow.fn(function() return flow.relu(x) end),
-  ["ops"] = function() return x + 1, flow.matmul(x, x, { transpose_b = true }), flow.softmax(x), flow.cumsum(x, 1), flow.where(x:gt(0.5), x, 0) end,
+  ["ops"] = function()
+    return x + 1, flow.matmul(x, x, { transpose_b = true }), flow.softmax(x), flow.cumsum(x, 1), flow.where(x:gt(0.5), x, 0)
+  end,
   ["random numbers"] = function() return flow.random.normal { ROWS, COLUMNS } end,
   ["a gradient"] = function()
     local tape = flow.GradientTape()

@@ -19,7 +19,10 @@ typedef struct chain { int inputs[MOST_INPUTS], input_count; flow_attributes att
 static int takes_half_floats(const flow_graph *graph) { return graph->place && flow_place_accelerator(graph->place)->device.half_floats; }
 
 /* The kernel of the CPU has registers for conditions (fused.c), those of devices have not. */
-static int takes_conditions(const flow_graph *graph) { return !graph->place; }
+static int takes_conditions(const flow_graph *graph)
+{
+  return !graph->place;
+}
 
 /* Whether the op's kernels map registers to a register; a cast does where registers are rounded, see above. */
 static int is_known(const flow_graph *graph, int op)
@@ -35,7 +38,10 @@ static int fits_register(const flow_graph *graph, int value)
   return dtype == FLOW_FLOAT32 || (takes_half_floats(graph) && (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16));
 }
 
-static int is_condition(const flow_graph *graph, int value) { return graph->values[value].signature.dtype == FLOW_BOOL; }
+static int is_condition(const flow_graph *graph, int value)
+{
+  return graph->values[value].signature.dtype == FLOW_BOOL;
+}
 
 /* Whether all operands fit the registers of a fused chain: conditions where the op takes or gives these, else numbers. */
 static int fits_registers(const flow_graph *graph, const flow_node *node)

@@ -124,7 +124,10 @@ ALWAYS_INLINE vf vf_softplus(vf x)
   return vf_relu(x) + (log_of_normal(u, vi_set(0)) + (e - (u - one)) * (one - e * vf_set(0.5f)));
 }
 
-ALWAYS_INLINE vf vf_softsign(vf x) { return x / (vf_set(1.0f) + vf_abs(x)); }
+ALWAYS_INLINE vf vf_softsign(vf x)
+{
+  return x / (vf_set(1.0f) + vf_abs(x));
+}
 
 /* Sine and cosine of VL / 2 floats of up to ANGLES by their size, in double, with as many terms as a float needs: the angle less whole
  * quarters of a turn, pi/2 in two pieces of which the first, times their number, is exact; polynomials of FreeBSD's k_sinf.c and

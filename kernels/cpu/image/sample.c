@@ -96,7 +96,5 @@ const flow_kernel FLOW_KERNELS(sample_image)[] = {
 };
 
 const flow_kernel FLOW_KERNELS(sample_image_gradient)[] = {
-  { .variant = "vector", .supports = supports_vector, .run = run_vector },
-  { .variant = "plain", .run = run_plain },
-  { 0 }
+  { .variant = "vector", .supports = supports_vector, .run = run_vector }, { .variant = "plain", .run = run_plain }, { 0 }
 };

@@ -125,7 +125,7 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
   int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
   for (int64_t image = 0; image < s.images; image++) {
     float *to = dx + image * input;
-    if (!pooling_covers(&s)) memset(to, 0, (size_t)input * sizeof *dx);   /* image by image: it is in the cache when it is added to */
+    if (!pooling_covers(&s)) memset(to, 0, (size_t)input * sizeof *dx); /* image by image: it is in the cache when it is added to */
     if (pooling_overlaps(&s)) spread_image(&s, g + image * output, to, 1);
     else spread_image(&s, g + image * output, to, 0);
   }

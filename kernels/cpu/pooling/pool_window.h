@@ -26,10 +26,10 @@ ALWAYS_INLINE void flow_pool_take(vf *best, vi *argmax, vf value, int32_t k)
 ALWAYS_INLINE void flow_pool_larger(vf *best, vf value)
 {
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
-  __m512 larger = _mm512_max_ps((__m512)value, (__m512)*best);      /* the second operand, if one is NaN */
+  __m512 larger = _mm512_max_ps((__m512)value, (__m512)*best); /* the second operand, if one is NaN */
   *best = (vf)_mm512_mask_mov_ps(larger, _mm512_cmp_ps_mask((__m512)value, (__m512)value, _CMP_UNORD_Q), (__m512)value);
 #else
-  *best = vf_select(~(value <= *best) & (*best == *best), value, *best);      /* NOLINT(misc-redundant-expression): no NaN */
+  *best = vf_select(~(value <= *best) & (*best == *best), value, *best); /* NOLINT(misc-redundant-expression): no NaN */
 #endif
 }
 

@@ -48,7 +48,7 @@ static void take_largest(const float *x, int64_t count, int64_t step, float *y, 
   if (c < n) vf_store_part(y + c, window_largest(x + c, (int)(n - c), count, 1, step, 0), (int)(n - c));
 }
 
-enum { STRIP_FLOATS = 8192 };      /* of the scratch block */
+enum { STRIP_FLOATS = 8192 }; /* of the scratch block */
 
 /* Whether the first and the last window of an axis, and so all between, hold a cell. */
 static int has_cells(const flow_pooling *s, int axis)
@@ -68,11 +68,11 @@ static int goes_by_columns(const flow_call *call, const flow_pooling *s)
   return has_cells(s, 0) && has_cells(s, 1);
 }
 
-/* One row of results: the largest of each column of the rows that its windows have, a strip of windows at a time, then those of the windows'
- * columns. */
+/* One row of results: the largest of each column of the rows that its windows have, a strip of windows at a time, then those of the
+ * windows' columns. */
 static void pool_row_by_columns(const flow_pooling *s, const float *x, float *y, int64_t rows, float *strip)
 {
-  const int64_t most = (STRIP_FLOATS / s->channels - s->size[1]) / s->stride[1] + 1;      /* windows of a strip */
+  const int64_t most = (STRIP_FLOATS / s->channels - s->size[1]) / s->stride[1] + 1; /* windows of a strip */
   for (int64_t begin = 0; begin < s->out[1]; begin += most) {
     const int64_t end = begin + most < s->out[1] ? begin + most : s->out[1];
     int64_t left, right, unused;
@@ -224,7 +224,9 @@ static flow_status run_bytes_piece(const flow_call *call, int64_t piece)
 /* ---- gradient --------------------------------------------------------------------------------------------------------------- */
 
 /* The cells of a window inside of the image: rows and columns; first_k: the position of the first one in the window. */
-typedef struct cells { int64_t rows, columns, first_k, window_width, row_step, column_step; } cells;
+typedef struct cells {
+  int64_t rows, columns, first_k, window_width, row_step, column_step;
+} cells;
 
 /* `lanes` channels of one window: g goes to the cell whose value was the maximum. dx: the first cell. adds: other windows may have sent
  * something there. */
@@ -274,7 +276,7 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
   if (!dx) return FLOW_OK;
   int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
   for (int64_t image = 0; image < s.images; image++, dx += input, g += output, index += output) {
-    if (!pooling_covers(&s)) memset(dx, 0, (size_t)input * sizeof *dx);      /* image by image: it is in the cache when it is added to */
+    if (!pooling_covers(&s)) memset(dx, 0, (size_t)input * sizeof *dx); /* image by image: in the cache when it is added to */
     if (pooling_overlaps(&s)) send_image(&s, g, index, dx, 1);
     else send_image(&s, g, index, dx, 0);
   }
@@ -379,7 +381,11 @@ static int supports_bytes(const flow_call *call)
 }
 
 const flow_kernel FLOW_KERNELS(max_pool)[] = {
-  { .variant = "vector", .supports = supports_vector, .scratch_bytes = scratch_bytes, .run = run_vector, .pieces = pooling_count_pieces,
+  { .variant = "vector",
+    .supports = supports_vector,
+    .scratch_bytes = scratch_bytes,
+    .run = run_vector,
+    .pieces = pooling_count_pieces,
     .run_piece = run_vector_piece },
   { .variant = "bytes", .supports = supports_bytes, .run = run_bytes, .pieces = pooling_count_pieces, .run_piece = run_bytes_piece },
   { .variant = "plain", .run = run_plain },

@@ -67,7 +67,10 @@ ALWAYS_INLINE void pooling_clip(const flow_pooling *s, int axis, int64_t at, int
 }
 
 /* Whether a cell may be in several windows. */
-ALWAYS_INLINE int pooling_overlaps(const flow_pooling *s) { return s->stride[0] < s->size[0] || s->stride[1] < s->size[1]; }
+ALWAYS_INLINE int pooling_overlaps(const flow_pooling *s)
+{
+  return s->stride[0] < s->size[0] || s->stride[1] < s->size[1];
+}
 
 /* Whether every cell is in exactly one window. */
 ALWAYS_INLINE int pooling_covers(const flow_pooling *s)

@@ -6,7 +6,10 @@
 #include <string.h>
 #include "cpu/random/random.h"
 
-typedef struct range { double low, high; float limit; } range;      /* limit: the largest float below high */
+typedef struct range {
+  double low, high;
+  float limit;
+} range; /* limit: the largest float below high */
 
 /* What words give: low + (high - low) times a number of 24 bits, which rounding may bring to high. */
 ALWAYS_INLINE void numbers_of(range r, const uint32_t *words, int64_t count, float *y)
