@@ -245,7 +245,7 @@ ALWAYS_INLINE void send_gradient(float *dx, const float *g, const uint8_t *index
   }
 }
 
-/* dx of one image from g and index of its windows, in the order of windows. Which cell had the maximum is a comparison, without branches. */
+/* dx of one image from g and index of its windows, in their order. Which cell had the maximum is a comparison, without branches. */
 ALWAYS_INLINE void send_image(const flow_pooling *s, const float *g, const uint8_t *index, float *dx, int adds)
 {
   cells of = { .window_width = s->size[1], .row_step = s->in[1] * s->channels, .column_step = s->channels };
