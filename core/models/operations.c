@@ -315,7 +315,7 @@ static const flow_operation plain[] = {
 #undef FLOW_OP
   { NULL, 1, reduce, FLOW_OP_sum, NULL, "axis|keepdims", NULL, 0, NULL },
   PLAIN(matmul, 2), PLAIN(where, 3), PLAIN(stop_gradient, 1),
-  ACTIVATION("relu6"), ACTIVATION("softsign"), ACTIVATION("silu"), ACTIVATION("selu"), ACTIVATION("hard_sigmoid"), ACTIVATION("hard_silu"),
+  ACTIVATION("relu6"), ACTIVATION("silu"), ACTIVATION("selu"), ACTIVATION("hard_sigmoid"), ACTIVATION("hard_silu"),
 };
 enum { PLAIN_COUNT = sizeof plain / sizeof *plain };
 
@@ -326,7 +326,7 @@ static const struct { const char *name, *class_name, *module; } classes[] = {
   { "ge", "GreaterEqual", NULL }, { "neg", "Negative", NULL }, { "abs", "Absolute", NULL }, { "is_finite", "Isfinite", NULL },
   { "rsqrt", NULL, "math" }, { "erf", NULL, "math" }, { "erfc", NULL, "math" }, { "logsumexp", NULL, "math" },
   { "stop_gradient", NULL, "core" },
-  { "relu", NULL, "nn" }, { "sigmoid", NULL, "nn" }, { "softplus", NULL, "nn" },
+  { "relu", NULL, "nn" }, { "sigmoid", NULL, "nn" }, { "softplus", NULL, "nn" }, { "softsign", NULL, "nn" },
 };
 
 enum { CLASS_BYTES = 64 };

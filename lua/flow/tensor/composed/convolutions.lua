@@ -45,25 +45,15 @@ local function with_zeros(x, before, after)
   return ops.pad(x, { { 0, 0 }, { before, after }, { 0, 0 }, { 0, 0 }, { 0, 0 } })
 end
 
--- A volume with its first plane repeated before it and its last one after it. In a window that has that plane this changes neither the
--- largest value nor which of equal ones is the first.
-local function with_edges(x, before, after)
-  local n, list = tools.length(x, 2, "max_pool"), {}
-  for i = 1, before do list[i] = tools.part(x, 2, 1, 1) end
-  list[before + 1] = x
-  for i = 1, after do list[before + 1 + i] = tools.part(x, 2, n, n) end
-  return ops.concat(list, 2)
-end
-
 -- f(picture, tap), an op on pictures {rows, height, width, channels}, on x of any rank. Of a volume: for each tap of its kernel along the
--- depth the planes under it are one batch, and combine joins the results of the taps. pad(x, before, after): x with planes at its ends.
-local function on_planes(x, g, f, combine, pad)
+-- depth the planes under it are one batch, and the results of the taps are added up.
+local function on_planes(x, g, f)
   local dims = tools.dims(x)
   if g.rank == 1 then
     local y = f(ops.expand_dims(x, 2), 1)
     return ops.squeeze(y, 2)
   elseif g.rank == 2 then return f(x, 1) end
-  if g.before[1] + g.after[1] > 0 then x = pad(x, g.before[1], g.after[1]) end
+  if g.before[1] + g.after[1] > 0 then x = with_zeros(x, g.before[1], g.after[1]) end
   local result
   for tap = 1, g.kernel[1] do
     local first = (tap - 1) * g.dilation[1] + 1
@@ -71,7 +61,7 @@ local function on_planes(x, g, f, combine, pad)
     local y = f(ops.reshape_raw(planes, { dims[1] * g.count[1], dims[3], dims[4], dims[5] }), tap)
     local made = tools.dims(y)
     y = ops.reshape_raw(y, { dims[1], g.count[1], made[2], made[3], made[4] })
-    result = result and combine(result, y) or y
+    result = result and result + y or y
   end
   return result
 end
@@ -99,7 +89,7 @@ local function convolve(x, kernel, options, what)
       fill_window(a.convolution, p)
       a.convolution.dilation[0], a.convolution.dilation[1], a.convolution.groups = p.dilation[1], p.dilation[2], groups
     end, 2)[1]
-  end, ops.add, with_zeros)
+  end)
 end
 
 local CONVOLUTION = ", { " .. WINDOW .. ", dilation_rate?: number|list; }"
@@ -172,33 +162,32 @@ end, "conv_transpose")
 
 ---- pooling ----------------------------------------------------------------------------------------
 
--- Defines a pooling. combine: of the planes of three axes; pad: see on_planes.
-local function pooling(name, op, combine, pad)
+-- Defines a pooling. Volumes are pooled in every plane, as pictures, and then over the depth, where a plane's cells are the channels of one
+-- pixel: the largest of the largest, the mean of means of equally many cells.
+local function pooling(name, op)
   takes("inputs, pool_size: number|list, { " .. WINDOW .. "; }")
   tools.define_long(function(x, size, options)
     local back
     x, back = channels_last(op == "average_pool" and floats(x, name) or operand(x, name), options.data_format)
     local g = geometry(x, size, options.strides, nil, options.padding, name)
-    local p = plane(g)
-    local y = on_planes(x, g, function(pictures)
+    local function pool(pictures, p)
       return tools.apply(op, { pictures }, function(a)
         fill_window(a.pool, p)
         a.pool.size[0], a.pool.size[1] = p.kernel[1], p.kernel[2]
       end, op == "max_pool" and 2 or 1)[1]
-    end, combine, pad)
-    if op == "average_pool" and g.rank == 3 then      -- planes of the padding do not count
-      local shares = {}
-      for i = 0, g.count[1] - 1 do
-        local from = i * g.stride[1] - g.before[1]
-        shares[i + 1] = 1 / (math.min(from + g.kernel[1], g.sizes[1]) - math.max(from, 0))
-      end
-      y = y * tools.constant(shares, y.dtype, { g.count[1], 1, 1, 1 })
     end
-    return back(y)
+    local p = plane(g)
+    if g.rank < 3 then return back(on_planes(x, g, function(pictures) return pool(pictures, p) end)) end
+    local dims = tools.dims(x)
+    local y = pool(ops.reshape_raw(x, { dims[1] * dims[2], dims[3], dims[4], dims[5] }), p)
+    local made = tools.dims(y)
+    local depth = { kernel = { g.kernel[1], 1 }, stride = { g.stride[1], 1 }, before = { g.before[1], 0 }, after = { g.after[1], 0 } }
+    y = pool(ops.reshape_raw(y, { dims[1], dims[2], 1, made[2] * made[3] * made[4] }), depth)
+    return back(ops.reshape_raw(y, { dims[1], g.count[1], made[2], made[3], made[4] }))
   end, name)
 end
-pooling("max_pool", "max_pool", ops.maximum, with_edges)
-pooling("average_pool", "average_pool", ops.add, with_zeros)
+pooling("max_pool", "max_pool")
+pooling("average_pool", "average_pool")
 
 -- Windows that divide an axis of n elements in `count` parts, which may overlap by one: from floor(i n / count) to ceil((i + 1) n / count).
 local function adaptive(name, reduce)
