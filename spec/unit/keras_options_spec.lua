@@ -66,6 +66,8 @@ describe("tf.data.experimental", function()
     end
     local x = columns({ MISSING }, { na_value = "?", column_names = { "a", "b", "c", "d" }, select_columns = { "a", "c", 4 } })
     assert.same({ { 3, 0, 5 }, { 0.5, 0, 2 }, { 1, 0, 1 } }, { x.a:totable(), x.c:totable(), x.d:totable() })
+    x = columns({ "1,1\n2,3\n4,5\n" }, { column_names = { "a", "b" } })      -- the first line is left out, whatever it says
+    assert.same({ { 2, 4 }, { 3, 5 } }, { x.a:totable(), x.b:totable() })
     x = columns({ MISSING }, { na_value = "?", column_defaults = { { -1 }, { "NA" }, flow.tensor(7, { dtype = "float64" }), "int64" } })
     assert.same({ "float32", "string", "float64", "int64" }, dtypes(x, "age", "name", "score", "y"))
     assert.same({ { 3, -1, 5 }, { "ann", "bob", "NA" }, { 0.5, 7, 2 } }, { x.age:totable(), x.name:totable(), x.score:totable() })

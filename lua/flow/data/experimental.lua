@@ -113,8 +113,9 @@ return function(data)
   -- The columns of a file for make_csv_dataset, by name, and their names in order. dtypes: of the files before, or nil.
   local function columns_of(what, path, given, dtypes)
     local defaults, wanted = given.column_defaults, given.select_columns
-    local options = { header = given.header, columns = not given.header and given.column_names or nil, delimiter = given.field_delim,
+    local options = { header = given.header, columns = given.column_names, delimiter = given.field_delim,
       dtypes = dtypes and dtypes.by_place or nil }
+    if given.column_names and given.header then options.columns = false end      -- what the header says is not read
     local as_texts, columns, names = defaults or given.na_value ~= "", nil, nil      -- what stands for missing fields is known here
     if not as_texts then columns, names = without_gaps(path, options) end
     if not columns then

@@ -12,14 +12,15 @@ local C, check, raise = native.C, native.check, errors.raise
 
 local csv_out = native.out("flow_csv")
 
--- The names of the file's columns: its header; without one those that columns gives, or 1, 2, 3 ...
+-- The names of the file's columns: its header; without one those that columns gives, or 1, 2, 3 ..., also if columns is false.
 local function names_of(csv, path, header, columns)
   local names = {}
   local count = C.flow_csv_columns(csv)
   if not header and columns and #columns ~= count then
     raise("load_csv: %s has %d columns, columns names %d", path, count, #columns)
   end
-  for i = 1, count do names[i] = header and native.string(C.flow_csv_name(csv, i - 1)) or columns and columns[i] or i end
+  local has_names = header and columns ~= false
+  for i = 1, count do names[i] = has_names and native.string(C.flow_csv_name(csv, i - 1)) or columns and columns[i] or i end
   local seen = {}
   for i, name in ipairs(names) do
     if seen[name] then raise("load_csv: %s has two columns %q: %d and %d", path, tostring(name), seen[name], i) end
@@ -64,13 +65,14 @@ local function columns_of(csv, list, dtypes)
 end
 
 -- load_csv(path [, { header = true, columns =, dtypes =, delimiter = "," }]) -> { name = tensor or list of strings }, names.
--- columns: the names to load, or, without a header, the names of all. dtypes: one for all or { name = dtype }; "string" keeps text.
+-- columns: the names to load, or, without a header, the names of all; false: 1, 2, 3 ..., whatever a header says.
+-- dtypes: one for all or { name = dtype }; "string" keeps text.
 -- Without a dtype whole numbers become int64, other numbers float32 (an empty field is NaN), all else strings.
 signature.takes "path, { header: boolean = true, columns?, dtypes?, delimiter: string = ',' }"
 return signature.guard("flow.data.load_csv", function(path, options)
   local header, columns, dtypes = options.header, options.columns, options.dtypes
   path = require("flow.io").path(path, "load_csv")
-  if columns ~= nil and type(columns) ~= "table" then raise("load_csv: columns is a list of names, got %s", errors.describe(columns)) end
+  if columns and type(columns) ~= "table" then raise("load_csv: columns is a list of names, got %s", errors.describe(columns)) end
   if dtypes ~= nil and type(dtypes) ~= "string" and type(dtypes) ~= "table" then
     raise("load_csv: dtypes is a dtype or a table of them by name, got %s", errors.describe(dtypes))
   end
