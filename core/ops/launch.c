@@ -111,13 +111,13 @@ static size_t slot_bytes_of(const flow_op_record *record, const flow_call *call)
   return bytes;
 }
 
-/* Whether the call's slots can be done apart: its sums are float32, and its rows are those of the operands that the record names. */
+/* Whether the call's slots can be done apart: its sums are floats, and its rows are those of the operands that the record names. */
 static int can_be_slots(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call)
 {
   if (record->kind != FLOW_REDUCE || record->row_inputs == FLOW_ROWS_BY_SHAPE || record->flags & FLOW_OP_WIDE || kernel->parts) return 0;
   if (call->input_count > FLOW_MAX_OPERANDS) return 0;
   for (int i = 0; i < call->output_count; i++)
-    if (is_sum(record, call, i) && call->outputs[i].dtype != FLOW_FLOAT32) return 0;
+    if (is_sum(record, call, i) && call->outputs[i].dtype != FLOW_FLOAT32 && call->outputs[i].dtype != FLOW_FLOAT64) return 0;
   return 1;
 }
 
@@ -166,26 +166,36 @@ static void cut_into_slots(const flow_op_record *record, const flow_kernel *kern
       cut->parts[1] += (flow_shape_size(call->outputs[i].rank, call->outputs[i].shape) + SUM_PART - 1) / SUM_PART;
 }
 
+/* sum[i] = that of the slots' partial sums, `stride` bytes apart, in their order, for i in [begin, end). */
+#define ADD_SLOTS(type)                                                                                                     \
+  static void add_##type##_slots(type *sum, const char *partials, size_t stride, int64_t slots, int64_t begin, int64_t end) \
+  {                                                                                                                         \
+    memcpy(sum + begin, partials + (size_t)begin * sizeof(type), (size_t)(end - begin) * sizeof(type));                     \
+    for (int64_t slot = 1; slot < slots; slot++) {                                                                          \
+      const type *one = (const type *)(const void *)(partials + (size_t)slot * stride);                                     \
+      for (int64_t i = begin; i < end; i++) sum[i] += one[i];                                                               \
+    }                                                                                                                       \
+  }
+ADD_SLOTS(float)
+ADD_SLOTS(double)
+
 /* Part `part` of the second phase: output after output. */
 static void add_slots(const flow_call *call, const flow_cut *cut, int64_t part)
 {
   const flow_op_record *record = flow_op(call->op);
   const char *partials = (const char *)call->shared + cut->partials;
   for (int i = 0; i < call->output_count; i++) {
+    const flow_operand *sum = &call->outputs[i];
     if (!is_sum(record, call, i)) continue;
-    const int64_t size = flow_shape_size(call->outputs[i].rank, call->outputs[i].shape), parts = (size + SUM_PART - 1) / SUM_PART;
+    const int64_t size = flow_shape_size(sum->rank, sum->shape), parts = (size + SUM_PART - 1) / SUM_PART;
     if (part >= parts) {
       part -= parts;
-      partials += padded((size_t)size * sizeof(float));
+      partials += padded((size_t)operand_bytes(sum));
       continue;
     }
     const int64_t begin = part * SUM_PART, end = size - begin < SUM_PART ? size : begin + SUM_PART;
-    float *sum = call->outputs[i].data;
-    memcpy(sum + begin, (const float *)(const void *)partials + begin, (size_t)(end - begin) * sizeof *sum);
-    for (int64_t slot = 1; slot < cut->parts[0]; slot++) {
-      const float *one = (const float *)(const void *)(partials + (size_t)slot * cut->slot_bytes);
-      for (int64_t k = begin; k < end; k++) sum[k] += one[k];
-    }
+    if (sum->dtype == FLOW_FLOAT64) add_double_slots(sum->data, partials, cut->slot_bytes, cut->parts[0], begin, end);
+    else add_float_slots(sum->data, partials, cut->slot_bytes, cut->parts[0], begin, end);
     return;
   }
 }

@@ -11,7 +11,8 @@ local FIRST, LAST = (require "spec.support.case_numbers")(40)
 local function random_case(number)
   local draw = arguments.source(number).draw
   local kernel, kind = { draw(1, 5), draw(1, 5) }, draw(1, 4)
-  local options = { strides = draw(1, 2), padding = draw(1, 2) == 1 and "same" or "valid", use_bias = draw(1, 2) == 1 }
+  local dtype = draw(1, 3) == 1 and "float64" or "float32"
+  local options = { strides = draw(1, 2), padding = draw(1, 2) == 1 and "same" or "valid", use_bias = draw(1, 2) == 1, dtype = dtype }
   local channels = draw(1, 3) == 1 and draw(1, 7) or 8 * draw(1, 5)
   local layer
   if kind == 1 then
@@ -22,14 +23,14 @@ local function random_case(number)
     if kind == 3 and channels % 4 == 0 then options.groups = 4 end
     layer = layers.Conv2D(4 * draw(1, 8), kernel, options)
   end
-  local activation = draw(1, 2) == 1 and layers.ReLU() or layers.Activation "tanh"
+  local activation = draw(1, 2) == 1 and layers.ReLU { dtype = dtype } or layers.Activation("tanh", { dtype = dtype })
   local shape = { draw(2, 40), draw(5, 24), draw(5, 24), channels }
   return {
-    x = backend.uniform(shape, number, -1, 1):to "float32",
+    x = backend.uniform(shape, number, -1, 1):to(dtype), dtype = dtype,
     layer = function(x) return activation(layer(x)) end,
     weights = function() return layer.trainable_variables end,
-    label = ("number %d: kind %d, %d x %d, strides %d, %s, {%s}"):format(number, kind, kernel[1], kernel[2], options.strides,
-      options.padding, table.concat(shape, ", ")),
+    label = ("number %d: kind %d, %d x %d, strides %d, %s, {%s}, %s"):format(number, kind, kernel[1], kernel[2], options.strides,
+      options.padding, table.concat(shape, ", "), dtype),
   }
 end
 
@@ -64,7 +65,7 @@ describe("gradients of convolutions over a batch of a fixed size", function()
     for number = FIRST, LAST do
       local case = random_case(number)
       local y = case.layer(case.x)
-      local u = backend.uniform(y.shape, number + 1, -1, 1):to "float32"
+      local u = backend.uniform(y.shape, number + 1, -1, 1):to(case.dtype)
       local fixed = gradients_of(case, u)
       local open = flow.fn(function(x, v) return gradients_of(case, v)(x) end)
       local traced, expected, eager = flow.fn(fixed), open(case.x, u), nil

@@ -9,6 +9,7 @@
 #include "cpu/variant.h"
 
 FLOW_PIECES(convolution_winograd);
+FLOW_VARIANT(convolution_doubles);
 
 enum {
   BAND_BYTES = 96 * 1024, /* input of a band: with the weights of a block well inside a second-level cache */
@@ -369,6 +370,7 @@ const flow_kernel FLOW_KERNELS(convolution)[] = {
     .run_piece = FLOW_ISA_NAME(convolution_product_run_piece) },
   FLOW_PIECES_ENTRY(depthwise, "depthwise"),
   FLOW_PIECES_ENTRY(convolution_winograd, "winograd"),
+  FLOW_VARIANT_ENTRY(convolution_doubles, "doubles"),
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }
 };

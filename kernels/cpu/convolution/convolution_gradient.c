@@ -440,6 +440,7 @@ static double cost_direct(const flow_call *call)
 
 FLOW_VARIANT(convolution_gradient_argmax);
 FLOW_VARIANT(convolution_gradient_winograd);
+FLOW_VARIANT(gradient_doubles);
 
 /* The cheapest that supports a call runs it: "argmax" supports pooling, "pointwise", "depthwise" and "winograd" kernels of their kinds,
  * "direct" nearly all, "plain" all. */
@@ -457,6 +458,7 @@ const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(pointwise_gradient, "pointwise"),
   FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
   FLOW_VARIANT_ENTRY(convolution_gradient_winograd, "winograd"),
+  FLOW_VARIANT_ENTRY(gradient_doubles, "doubles"),
   { .variant = "plain", .run = flow_convolution_gradient_plain },
   { 0 }
 };
