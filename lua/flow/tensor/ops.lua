@@ -172,9 +172,12 @@ local function define_comparison(name)
   end, name, define_op.aliases[name])
 end
 
+local reductions = {}
 for name, id in pairs(ids) do
   local inputs_of = C.flow_op_elementwise(id)
-  if not apart[name] then
+  if inputs_of == 0 then
+    if C.flow_op_reduction(id) ~= 0 then reductions[#reductions + 1] = name end
+  elseif not apart[name] then
     if inputs_of == 1 then define_op.later(name, define_unary)
     elseif inputs_of == 2 then define_op.later(name, compares_strings[name] and define_comparison or define_binary) end
   end
@@ -317,9 +320,7 @@ local function define_reduction(name)
   end, name)
 end
 
-for name, id in pairs(ids) do
-  if C.flow_op_reduction(id) ~= 0 then define_op.later(name, define_reduction) end
-end
+for _, name in ipairs(reductions) do define_op.later(name, define_reduction) end
 
 -- argmax and argmin: positions from 1 along one axis, or in the flattened tensor.
 local function define_extreme(name)
