@@ -25,6 +25,18 @@ local function largest_difference(a, b)
 end
 
 describe("flow.image", function()
+  it("has a gradient where it resizes floats: each pixel of a picture twice as wide and high counts for four", function()
+    local x, tape = flow.random.uniform({ 1, 4, 5, 2 }, { seed = 1 }), flow.GradientTape()
+    tape:watch(x)
+    local y
+    local sum = tape:record(function()
+      y = flow.image.resize(x, { 8, 10 })
+      return flow.sum(y)
+    end)
+    assert.is_true(flow.max(flow.abs(y - flow.image.resize(x, { 8, 10 }))):item() < 1e-6)
+    assert.is_true(flow.max(flow.abs(tape:gradient(sum, x) - 4)):item() < 1e-5)
+  end)
+
   it("resizes in traces and in maps as it does eagerly", function()
     local picture = drawing(9, 14, 3)
     for _, options in ipairs { {}, { interpolation = "nearest" }, { crop_to_aspect_ratio = true }, { antialias = true } } do

@@ -186,6 +186,7 @@ return function(ops, define, axis_from, gather)
   define(function(x, repeats)
     local what = "flow.tile"
     x = operand(x, nil, what)
+    if native.is_tensor(repeats) and not tensor.is_symbolic(repeats) then repeats = repeats:totable() end
     if type(repeats) == "number" then repeats = { repeats } end
     if type(repeats) ~= "table" then raise("%s: a list of numbers, one an axis, got %s", what, errors.describe(repeats)) end
     errors.check_list(what, repeats)

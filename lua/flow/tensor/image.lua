@@ -111,7 +111,7 @@ local function kept_ratio(picture, height, width, what)
 end
 
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
--- In a trace, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
+-- In a trace, of floats under a tape, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
 -- tf.image, where "nearest" keeps the picture's dtype. preserve_aspect_ratio, of tf.image, too: size is the largest that it may have.
 takes("images, size, { " .. FIT .. ", antialias: boolean = false, method?: string, preserve_aspect_ratio: boolean = false }")
 function image.resize(picture, size, options)
@@ -125,7 +125,8 @@ function image.resize(picture, size, options)
   end
   local height, width = image.check_size(what .. ": the size", size)
   if options.preserve_aspect_ratio then height, width = kept_ratio(picture, height, width, what) end
-  if native.is_tensor(picture) and (options.antialias or tensor.is_symbolic(picture)) then
+  local recorded = native.is_tensor(picture) and C.flow_tape_depth(native.context) > 0 and picture.dtype:find "float"
+  if native.is_tensor(picture) and (options.antialias or recorded or tensor.is_symbolic(picture)) then
     return require("flow.tensor.composed.image").resize(picture:to "float32", { height, width }, {
       interpolation = image.check_interpolation(what, options.interpolation), antialias = options.antialias,
       crop_to_aspect_ratio = options.crop_to_aspect_ratio, pad_to_aspect_ratio = options.pad_to_aspect_ratio })
