@@ -79,7 +79,7 @@ static int resolve_rows(const flow_op_record *record, const flow_call *call)
 /* ---- sums over rows ------------------------------------------------------------------------------------------------------------ */
 
 /* Of a call that no plan cuts. */
-static const size_t usual_partial_bytes = (size_t)16 << 20, most_partial_bytes = (size_t)256 << 20;
+static const size_t usual_partial_bytes = (size_t)16 << 20, most_partial_bytes = (size_t)64 << 20;
 enum { LINE = 64, SUM_PART = 16384 }; /* elements that one part adds up */
 
 enum { FEW_SLOTS = 4 };
