@@ -45,15 +45,16 @@ flow_suggestion flow_suggestion_for(const char *asked)
   return (flow_suggestion){ .asked = asked, .best = NULL, .distance = INT_MAX };
 }
 
-/* most: edits; negative: one wrong letter in three, which is a typing error. More is another word. Longer names than LONGEST are never
- * offered, since the rows have room for no more. */
+/* most: edits; negative: one wrong letter in three, which is a typing error. More is another word, and so is a name that shares no letter.
+ * Longer names than LONGEST are never offered, since the rows have room for no more. */
 static void offer(flow_suggestion *suggestion, const char *name, int most)
 {
   size_t asked_length = strlen(suggestion->asked), name_length = strlen(name);
   if (asked_length > LONGEST || name_length > LONGEST) return;
   int distance = edit_distance(suggestion->asked, (int)asked_length, name, (int)name_length);
-  if (most < 0) most = (int)(name_length > asked_length ? name_length : asked_length) / 3;
-  if (distance <= (most > 0 ? most : 1) && distance < suggestion->distance) {
+  int longest = (int)(name_length > asked_length ? name_length : asked_length);
+  if (most < 0) most = longest / 3;
+  if (distance <= (most > 0 ? most : 1) && (distance < longest || distance == 0) && distance < suggestion->distance) {
     suggestion->best = name;
     suggestion->distance = distance;
   }

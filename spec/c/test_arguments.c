@@ -241,6 +241,8 @@ static void suggestions_are_near(void **state)
   assert_string_equal(nearest("rleu"), "relu");             /* swapped neighbours are one mistake */
   assert_string_equal(nearest("maxpooling2d"), "MaxPooling2D");
   assert_string_equal(nearest("sigmod"), "sigmoid");
+  assert_string_equal(nearest("A"), "a");
+  assert_null(nearest("b"));                                /* another letter, not a wrong one */
   assert_null(nearest("tanh"));
   assert_null(nearest("relugramophone"));
 }
