@@ -111,8 +111,9 @@ local function kept_ratio(picture, height, width, what)
 end
 
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
--- In a trace, of floats under a tape, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation under its name in
--- tf.image, where "nearest" keeps the picture's dtype. preserve_aspect_ratio, of tf.image, too: size is the largest that it may have.
+-- In a trace, of floats under a tape, and where antialias asks for it, it is flow.keras.ops.image.resize of floats. method is interpolation
+-- under its name in tf.image, where "nearest" keeps the picture's dtype. preserve_aspect_ratio, of tf.image, too: size is the largest that
+-- it may have.
 takes("images, size, { " .. FIT .. ", antialias: boolean = false, method?: string, preserve_aspect_ratio: boolean = false }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
