@@ -42,6 +42,7 @@ static const gradient_case cases[] = {
   { FLOW_OP_erf, 1, { D(3, 2) }, .rows = 1 },
   { FLOW_OP_erfc, 1, { D(3, 2) }, .rows = 1 },
   { FLOW_OP_softplus, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
+  { FLOW_OP_softsign, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
   { FLOW_OP_gelu, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
   { FLOW_OP_gelu_tanh, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },
   { FLOW_OP_silu, 1, { D(3, 2) }, .low = -3, .high = 3, .rows = 1 },

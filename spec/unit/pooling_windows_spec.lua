@@ -103,6 +103,28 @@ describe("windows of poolings", function()
     end
   end)
 
+  it("may be deeper than positions are counted for, and as long as an axis", function()
+    local x, f = flow.random.uniform({ 2, 600, 2, 3, 2 }, { seed = 1 }), nil
+    local layer = layers.MaxPooling3D { pool_size = { 590, 2, 1 }, strides = { 5, 1, 1 } }
+    f = flow.fn(function(t)
+      local tape, y = flow.GradientTape(), nil
+      tape:watch(t)
+      tape:record(function() y = layer(t) end)
+      return y, tape:gradient(y, t)
+    end)
+    local y, dx = f(x)
+    assert.same({ 2, 3, 1, 3, 2 }, { unpack(y.shape) })
+    for i = 1, 3 do
+      local part = flow.max(x[{ {}, { 5 * i - 4, 5 * i + 585 } }], { 2, 3 })
+      assert.same(part:totable(), y[{ {}, i, 1 }]:totable())
+    end
+    assert.equal(y.size, flow.sum(dx):item())
+    local picture = flow.random.uniform({ 1, 700, 3, 2 }, { seed = 2 })
+    local adaptive = layers.AdaptiveMaxPooling2D({ 2, 3 })(picture)
+    assert.same(flow.max(picture[{ {}, { 1, 350 } }], 2):totable(), adaptive[{ {}, 1 }]:totable())
+    assert.same(flow.max(picture[{ {}, { 351, 700 } }], 2):totable(), adaptive[{ {}, 2 }]:totable())
+  end)
+
   it("give NaN where a cell is NaN, and the infinite values that are there", function()
     local x = flow.zeros { 1, 10, 10, 20 }:to "float32"
     x[{ 1, 4, 4 }] = 0 / 0

@@ -1,5 +1,6 @@
 -- values.lua: values that differ from replica to replica of this process. With one replica they are plain values.
 
+local errors = require "flow.errors"
 local native = require "flow.ffi"
 local object = require "flow.object"
 
@@ -27,21 +28,31 @@ local function is_plain(value)
   return type(value) == "table" and not getmetatable(value)
 end
 
+local MOST_DEPTH = 100      -- of tables within tables
+local function deeper(depth)
+  depth = (depth or 0) + 1
+  if depth > MOST_DEPTH then
+    errors.raise("a value for replicas has tables within tables, more than %d deep: does one hold itself?", MOST_DEPTH)
+  end
+  return depth
+end
+
 -- What replica `i` (from 1) gets of a value: PerReplica values in it, also in nested tables, become their part.
-function values.select(value, i)
+function values.select(value, i, depth)
   if values.is_per_replica(value) then return value.values[i] end
   if not is_plain(value) then return value end
-  local part = {}
-  for key, entry in pairs(value) do part[key] = values.select(entry, i) end
+  local part, below = {}, deeper(depth)
+  for key, entry in pairs(value) do part[key] = values.select(entry, i, below) end
   return part
 end
 
 -- Whether a value is PerReplica or a table that has one.
-function values.has_per_replica(value)
+function values.has_per_replica(value, depth)
   if values.is_per_replica(value) then return true end
   if not is_plain(value) then return false end
+  local below = deeper(depth)
   for _, entry in pairs(value) do
-    if values.has_per_replica(entry) then return true end
+    if values.has_per_replica(entry, below) then return true end
   end
   return false
 end

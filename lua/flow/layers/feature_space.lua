@@ -265,6 +265,7 @@ end
 
 -- A preprocessed feature as its output_mode says; what is to be joined to others has to be numbers.
 local function encoded(self, name, spec, layer, value)
+  if value == nil then raise("%s: the preprocessor of feature %q returned nothing, expected a tensor", WHAT, name) end
   if spec.output_mode == "one_hot" then
     if not self._encoders[name] then
       self._encoders[name] = layers().CategoryEncoding { num_tokens = cardinality(name, layer), output_mode = "multi_hot" }

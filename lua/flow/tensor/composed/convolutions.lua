@@ -207,12 +207,17 @@ local function adaptive(name, reduce)
   end, name)
 end
 adaptive("adaptive_average_pool", ops.mean)
--- By a window as long as the axis: of equal values the first has the gradient, as in windows of max_pool.
-adaptive("adaptive_max_pool", function(part, axis)
+-- By a window as long as the axis: of equal values the first has the gradient, as in windows of max_pool, which have up to 254 cells.
+local function largest(part, axis)
   local dims, window = tools.dims(part), {}
+  if dims[axis] > 254 then
+    local half = math.ceil(dims[axis] / 2)
+    return ops.maximum(largest(tools.part(part, axis, 1, half), axis), largest(tools.part(part, axis, half + 1, dims[axis]), axis))
+  end
   for i = 2, #dims - 1 do window[i - 1] = i == axis and dims[i] or 1 end
   return ops.max_pool(part, window, { strides = 1 })
-end)
+end
+adaptive("adaptive_max_pool", largest)
 
 ---- patches ----------------------------------------------------------------------------------------
 
