@@ -104,9 +104,9 @@ describe("windows of poolings", function()
   end)
 
   it("may be deeper than positions are counted for, and as long as an axis", function()
-    local x, f = flow.random.uniform({ 2, 600, 2, 3, 2 }, { seed = 1 }), nil
+    local x = flow.random.uniform({ 2, 600, 2, 3, 2 }, { seed = 1 })
     local layer = layers.MaxPooling3D { pool_size = { 590, 2, 1 }, strides = { 5, 1, 1 } }
-    f = flow.fn(function(t)
+    local f = flow.fn(function(t)
       local tape, y = flow.GradientTape(), nil
       tape:watch(t)
       tape:record(function() y = layer(t) end)

@@ -19,5 +19,5 @@ return function(list, key)
   local count = #list
   local from, to = position(key[1], 1, count), position(key[2], count, count)
   if key[3] ~= nil then raise("a part of a list is list[{ from, to }], without steps") end
-  return setmetatable({ unpack(list, math.max(from, 1), math.min(to, count)) }, debug.getmetatable(list))
+  return setmetatable({ unpack(list, math.min(math.max(from, 1), count + 1), math.min(to, count)) }, debug.getmetatable(list))
 end

@@ -24,6 +24,7 @@ return function(what, given, shape, dtype)
   if dtype ~= nil and type(dtype) ~= "string" then
     raise("%s: dtype is a name such as \"float32\", got %s", what, errors.describe(dtype))
   end
+  if type(shape) ~= "table" then raise("%s: a shape is a list of numbers, got %s", what, errors.describe(shape)) end
   for i = 1, #shape do
     if type(shape[i]) ~= "number" or shape[i] < 0 then
       raise("%s: dimension %d of the shape is %s; the shape of a weight has no batch dimension", what, i, errors.describe(shape[i]))

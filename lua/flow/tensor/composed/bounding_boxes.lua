@@ -153,8 +153,8 @@ function internal.moved(boxes, a0, a1, a2, b0, b1, b2)
 end
 
 -- Boxes {n, k, 4} turned by angle {n} in degrees, moved by shares of the picture, scaled and sheared about a centre, as Keras does it.
-takes("boxes: given_data, angle, translate_x, translate_y, scale, shear_x, shear_y, height, width, center_x: number = 0.5, " ..
-  "center_y: number = 0.5, bounding_box_format: string = 'xyxy'")
+takes("boxes: given_data, angle, translate_x, translate_y, scale, shear_x, shear_y, height: scalar, width: scalar, " ..
+  "center_x: number = 0.5, center_y: number = 0.5, bounding_box_format: string = 'xyxy'")
 function boxes_of.affine_transform(boxes, angle, translate_x, translate_y, scale, shear_x, shear_y, height, width, center_x, center_y,
     format)
   check_format("affine_transform", format, "xyxy")
