@@ -330,13 +330,57 @@ static void dense_is_the_cpu_s(void **state)
   }
 }
 
+/* A library takes memory, and loads kernels, when it makes its first plan of a shape and runs it: also where that is while a queue
+ * records. The memory of a call is taken before, since how much it is says the plan. */
+static void plans_are_made_while_a_queue_records(void **state)
+{
+  (void)state;
+  const flow_accelerator *device = cuda_device();
+  const flow_accelerator_functions *gpu = device->functions;
+  enum { ENOUGH = 1 << 25 };
+  flow_attributes attributes = { 0 };
+  flow_operand inputs[2] = { operand(FLOW_FLOAT32, 2, 11, 23), operand(FLOW_FLOAT32, 2, 23, 13) }, y = operand(FLOW_FLOAT32, 2, 11, 13);
+  flow_operand expected = operand(FLOW_FLOAT32, 2, 11, 13);
+  fill_whole(&inputs[0], 4), fill_whole(&inputs[1], 4);
+  flow_call call = call_of(FLOW_OP_matmul, &attributes, inputs, 2, &expected, 1);
+  cuda_ok(run_kernel(cuda_plain_kernel(call.op), &call, ALL_AT_ONCE));
+  flow_queue *queue;
+  flow_recording *recording;
+  cuda_ok(gpu->queue_new(device, &queue));
+  cuda_copy copies[3] = { cuda_upload(device, queue, &inputs[0]), cuda_upload(device, queue, &inputs[1]), cuda_upload(device, queue, &y) };
+  flow_operand there[3] = { inputs[0], inputs[1], y };
+  for (int i = 0; i < 3; i++) there[i].data = copies[i].data;
+  call.inputs = there, call.outputs = &there[2];
+  call.queue = queue;
+  cuda_ok(gpu->allocate(queue, ENOUGH, &call.shared));
+  cuda_ok(gpu->record_begin(queue));
+  const flow_kernel *product = library_kernel(call.op, "cublaslt");
+  assert_true(product->supports(&call));
+  assert_true(product->shared_bytes(&call) <= ENOUGH);
+  cuda_ok(product->run(&call, 0, 0, 1));
+  cuda_ok(gpu->record_end(queue, &recording));
+  cuda_ok(gpu->replay(queue, recording));
+  for (int i = 0; i < 3; i++) cuda_download(device, queue, &copies[i], i == 2, product->variant);
+  compare_as(&y, &expected, 0);
+  gpu->recording_release(recording);
+  gpu->release(queue, call.shared);
+  gpu->queue_release(queue);
+  operand_free(&inputs[0]), operand_free(&inputs[1]), operand_free(&y), operand_free(&expected);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(convolutions_are_the_cpu_s), cmocka_unit_test(gradients_stop_at_the_relu_before),
-    cmocka_unit_test(unused_results_are_left_alone), cmocka_unit_test(nan_stays),
-    cmocka_unit_test(sixteen_bits), cmocka_unit_test(what_a_library_cannot_do_is_left_to_others), cmocka_unit_test(products_are_the_cpu_s),
-    cmocka_unit_test(products_across_are_left_to_others), cmocka_unit_test(dense_is_the_cpu_s),
+    cmocka_unit_test(convolutions_are_the_cpu_s),
+    cmocka_unit_test(gradients_stop_at_the_relu_before),
+    cmocka_unit_test(unused_results_are_left_alone),
+    cmocka_unit_test(nan_stays),
+    cmocka_unit_test(sixteen_bits),
+    cmocka_unit_test(what_a_library_cannot_do_is_left_to_others),
+    cmocka_unit_test(products_are_the_cpu_s),
+    cmocka_unit_test(products_across_are_left_to_others),
+    cmocka_unit_test(dense_is_the_cpu_s),
+    cmocka_unit_test(plans_are_made_while_a_queue_records),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

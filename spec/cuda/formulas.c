@@ -41,6 +41,12 @@ flow_status flow_cuda_enter(const flow_call *call, int *before)
   return FLOW_OK;
 }
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+  (void)mode;
+  return cudaSuccess;
+}
+
 void flow_cuda_leave(const flow_call *call, int before) { (void)call, (void)before; }
 
 /* before: what its gradient meets first: NORM or the images, RELU (without a bias), RELU_BIAS, or RELU_ADD, another gradient and then a
