@@ -1,7 +1,7 @@
 /* library.c: library.h, as NVIDIA's libraries need it. What they make and enqueue is for the thread's current device, and handles are good
  * for the one alone that was current when they were made: the call's is chosen. And they take memory, load kernels and wait when something
- * is made or run first, which CUDA refuses a thread that records, unless it says that it means nothing of what it records: the relaxed mode.
- * Both are the host's again afterwards. */
+ * is made or run first, which CUDA refuses a thread that records, unless it says that it means nothing of what it records: the relaxed
+ * mode. Both are the host's again afterwards. */
 #include <cuda_runtime_api.h>
 #include "cuda/library/library_plans.h"
 
