@@ -158,6 +158,7 @@ static const op_case cases[] = {
   { FLOW_OP_div, 2, 0, NULL, ref_div, NULL, NULL, -9, 9, 0 },
   { FLOW_OP_divide_no_nan, 2, 0, NULL, ref_div0, NULL, NULL, -9, 9, 0 },
   { FLOW_OP_pow, 2, 0, NULL, pow, NULL, int_pow, 0.1, 4, 1 },
+  { FLOW_OP_pow, 2, 0, NULL, pow, NULL, NULL, 0.5, 30, 1 },
   { FLOW_OP_mod, 2, 0, NULL, ref_mod, NULL, int_mod, -9, 9, 1 },
   { FLOW_OP_floor_divide, 2, 0, NULL, ref_floor_divide, NULL, int_floor_divide, -9, 9, 0 },
   { FLOW_OP_maximum, 2, 0, NULL, ref_max, NULL, int_max, -9, 9, 0 },
@@ -347,7 +348,7 @@ static const special specials[] = {
   { FLOW_OP_erf, FLOW_FLOAT32, INFINITY, 0, 1 },
   { FLOW_OP_erf, FLOW_FLOAT32, -1e30, 0, -1 },
   { FLOW_OP_erf, FLOW_FLOAT32, NAN, 0, NAN },
-  { FLOW_OP_erf, FLOW_FLOAT32, -0.0, 0, 0 },
+  { FLOW_OP_erf, FLOW_FLOAT32, -0.0, 0, -0.0 },
   { FLOW_OP_sqrt, FLOW_FLOAT32, -1, 0, NAN },
   { FLOW_OP_rsqrt, FLOW_FLOAT32, 0, 0, INFINITY },
   { FLOW_OP_is_finite, FLOW_FLOAT32, NAN, 0, 0 },
@@ -367,6 +368,10 @@ static const special specials[] = {
   { FLOW_OP_relu_gradient, FLOW_FLOAT32, 5, 0, 0 },
   { FLOW_OP_relu_gradient, FLOW_FLOAT32, 5, NAN, 0 },
   { FLOW_OP_relu_gradient, FLOW_FLOAT32, NAN, -1, 0 },
+  { FLOW_OP_sin, FLOW_FLOAT32, -0.0, 0, -0.0 },
+  { FLOW_OP_sin, FLOW_FLOAT64, -0.0, 0, -0.0 },
+  { FLOW_OP_tan, FLOW_FLOAT32, -0.0, 0, -0.0 },
+  { FLOW_OP_cos, FLOW_FLOAT32, -0.0, 0, 1 },
   { FLOW_OP_mod, FLOW_FLOAT32, -5, 3, 1 },
   { FLOW_OP_mod, FLOW_FLOAT32, 5, -3, -1 },
   { FLOW_OP_mod, FLOW_FLOAT32, -5, INFINITY, INFINITY },
@@ -405,9 +410,12 @@ static const special specials[] = {
 static void check_special(const flow_call *call, void *argument)
 {
   const special *s = argument;
-  for (int64_t i = 0; i < call->outputs[0].shape[0]; i++)   /* whole vectors and the rest take different ways */
-    assert_close(flow_op(s->op)->name, s->dtype == FLOW_FLOAT16 || flow_dtype_is_float(s->dtype) ? s->dtype : FLOW_FLOAT32,
-                 read_double(call->outputs[0].dtype, element(&call->outputs[0], i)), s->expected, 0);
+  for (int64_t i = 0; i < call->outputs[0].shape[0]; i++) { /* whole vectors and the rest take different ways */
+    double found = read_double(call->outputs[0].dtype, element(&call->outputs[0], i));
+    assert_close(flow_op(s->op)->name, s->dtype == FLOW_FLOAT16 || flow_dtype_is_float(s->dtype) ? s->dtype : FLOW_FLOAT32, found,
+                 s->expected, 0);
+    if (found == 0 && signbit(found) != signbit(s->expected)) fail_msg("%s gives a zero of the other sign", flow_op(s->op)->name);
+  }
 }
 
 static void nan_infinity_ties_and_overflow_follow_the_docs(void **state)

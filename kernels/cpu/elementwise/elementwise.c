@@ -119,7 +119,29 @@ VECTORS_OF_2(minimum, vf_minimum)
 VECTORS_OF_2(mod, vf_mod)
 #if defined(__AVX2__)
 VECTORS_OF_2(few_exponents_pow, vf_pow)
-VECTORS_OF_2(any_exponent_pow, vf_any_pow)
+/* vf_any_pow for whole vectors, in two loops over a strip: the processor has more of a short loop's rounds under way at once. */
+static void block_any_exponent_pow_FLOAT(const void *a_, const void *b_, const void *c, void *out_, int64_t n)
+{
+  enum { STRIP = 16 };
+  (void)c;
+  const float *a = a_, *b = b_;
+  float *out = out_;
+  int64_t i = 0;
+  while (i + VL <= n) {
+    vd low[STRIP], high[STRIP];
+    uint32_t others[STRIP];
+    int count = 0;
+    for (; count < STRIP && i + (count + 1) * VL <= n; count++)
+      others[count] = vf_exponents_of_pow(vf_load(a + i + count * VL), vf_load(b + i + count * VL), &low[count], &high[count]);
+    for (int v = 0; v < count; v++, i += VL) {
+      vf result = vf_narrow(vd_exp2(low[v]), vd_exp2(high[v]));
+      if (__builtin_expect(others[v] != 0, 0)) result = vf_libm_pow(vf_load(a + i), vf_load(b + i), result, others[v]);
+      vf_store(out + i, result);
+    }
+  }
+  int rest = (int)(n - i);
+  if (rest > 0) vf_store_part(out + i, vf_any_pow(vf_load_part(a + i, rest), vf_load_part(b + i, rest)), rest);
+}
 /* An element has the same bits both ways. */
 static void block_pow_FLOAT(const void *a, const void *b, const void *c, void *out, int64_t n)
 {

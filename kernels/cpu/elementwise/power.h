@@ -14,6 +14,67 @@ typedef uint64_t power_words __attribute__((vector_size(sizeof(vd))));      /* t
 
 #define V(number) ((number) - (vd){ 0 })
 
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+
+/* Tables of 16 numbers are two registers, of which each lane picks one by the lowest four bits of its index: structure, not coefficients,
+ * as in ARM's optimized routines (powf). */
+ALWAYS_INLINE vd vd_pick(const double *table, __m512i index)
+{
+  return (vd)_mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
+}
+
+/* c: about 1 / m for the middle m of each sixteenth of [0x1.66p-1, 0x1.66p0), 1 for that in which 1 is; log2(1 / c). */
+static const _Alignas(64) double power_reciprocals[16] = {
+  0x1.661ec6a5122f9p+0, 0x1.571ed3c506b3ap+0, 0x1.49539e3b2d067p+0, 0x1.3c995a47babe7p+0, 0x1.30d190130d190p+0,
+  0x1.25e22708092f1p+0, 0x1.1bb4a4046ed29p+0, 0x1.12358e75d3033p+0, 0x1.0953f39010954p+0, 1,
+  0x1.e573ac901e574p-1, 0x1.ca4b3055ee191p-1, 0x1.b2036406c80d9p-1, 0x1.9c2d14ee4a102p-1, 0x1.886e5f0abb04ap-1,
+  0x1.767dce434a9b1p-1,
+};
+static const _Alignas(64) double power_logarithms[16] = {
+  -0x1.efec61b011f85p-2, -0x1.b0b67f4f46812p-2, -0x1.7418acebbf18fp-2, -0x1.39de8e1559f6ep-2, -0x1.01d9bbcfa61d4p-2,
+  -0x1.97c1cb13c7ec0p-3, -0x1.2f9e32d5bfdd1p-3, -0x1.960caf9abb7c1p-4, -0x1.a6f9c377dd31dp-5, 0,
+  0x1.3aa2fdd27f1bfp-4,  0x1.476a9f983f74dp-3,  0x1.e840be74e6a4dp-3,  0x1.406463b1b0448p-2,  0x1.88e9c72e0b224p-2,
+  0x1.ce0a4923a587dp-2,
+};
+/* The bits of 2^(i/16), less i << 48: what the index adds to them together with the exponent above it. */
+static const _Alignas(64) uint64_t power_roots[16] = {
+  0x3ff0000000000000, 0x3fefb5586cf9890f, 0x3fef72b83c7d517b, 0x3fef387a6e756238, 0x3fef06fe0a31b715, 0x3feedea64c123422,
+  0x3feebfdad5362a27, 0x3feeab07dd485429, 0x3feea09e667f3bcd, 0x3feea11473eb0187, 0x3feeace5422aa0db, 0x3feec49182a3f090,
+  0x3feee89f995ad3ad, 0x3fef199bdd85529c, 0x3fef5818dcfba487, 0x3fefa4afa2a490da,
+};
+
+/* log2 of the half of positive normal floats that is given as m, of x = 2^e m, with e and the sixteenth that m is in: log2(m c) - log2 c,
+ * where m c - 1 is at most 0.03 by its size, and the polynomial is within 5e-12 of log2(1 + r) / r (Chebyshev). */
+ALWAYS_INLINE vd vd_log2_of(vd m, __m256i e, __m256i sixteenth)
+{
+  const __m512i index = _mm512_cvtepu32_epi64(sixteenth);
+  vd r = m * vd_pick(power_reciprocals, index) - V(1), z = r * r;
+  vd p = (r * V(-0.721347520448298945) + V(1.44269504089332584)) +
+         z * ((r * V(-0.360673681959926341) + V(0.480898257522863934)) + z * (r * V(-0.240686841925625632) + V(0.288810623292735277)));
+  return ((vd)_mm512_cvtepi32_pd(e) + vd_pick(power_logarithms, index)) + r * p;
+}
+
+/* Both halves of a vector of positive normal floats. */
+ALWAYS_INLINE void vf_log2_in_double(vf x, vd *low, vd *high)
+{
+  vi above = (vi)x - 0x3f330000, m = (vi)x - (above & -(1 << 23));
+  __m512i e = (__m512i)(above >> 23), sixteenth = (__m512i)(above >> 19 & 15);
+  *low = vd_log2_of(vd_low((vf)m), _mm512_castsi512_si256(e), _mm512_castsi512_si256(sixteenth));
+  *high = vd_log2_of(vd_high((vf)m), _mm512_extracti64x4_epi64(e, 1), _mm512_extracti64x4_epi64(sixteenth, 1));
+}
+
+/* 2^t for |t| < 1000, else some number: t = n / 16 + r with a whole n, and a polynomial within 3e-12 of 2^r (Chebyshev). */
+ALWAYS_INLINE vd vd_exp2(vd t)
+{
+  vd shifted = t + V(0x1.8p48), r = t - (shifted - V(0x1.8p48)), z = r * r;
+  vd p = (r * V(0.693147180162568762) + V(1)) +
+         z * ((r * V(0.0555057363146140381) + V(0.240226506913194134)) + z * V(0.00961831714058076599));
+  power_words root = (power_words)vd_pick((const double *)(const void *)power_roots, (__m512i)shifted);
+  return p * (vd)(root + ((power_words)shifted << 48));
+}
+
+#else
+
 /* log2 of positive normal floats. x = 2^e m with m between sqrt(1/2) and sqrt(2), and log2 m = s p(s^2) with s = (m - 1) / (m + 1): p is
  * the polynomial of fourth degree that is nearest to 2 artanh(s) / (s ln 2), within 4e-12 of it (Chebyshev). */
 ALWAYS_INLINE vd vd_log2(vd x)
@@ -30,6 +91,12 @@ ALWAYS_INLINE vd vd_log2(vd x)
   return e + s * p;
 }
 
+ALWAYS_INLINE void vf_log2_in_double(vf x, vd *low, vd *high)
+{
+  *low = vd_log2(vd_low(x));
+  *high = vd_log2(vd_high(x));
+}
+
 /* 2^t for |t| < 1000, else some number: t = n + r with a whole n, and the polynomial of seventh degree that is nearest to 2^r for
  * |r| <= 1/2, within 5e-11 of it (Chebyshev). */
 ALWAYS_INLINE vd vd_exp2(vd t)
@@ -42,6 +109,7 @@ ALWAYS_INLINE vd vd_exp2(vd t)
   return (vd)((power_words)p + ((power_words)shifted << 52));
 }
 
+#endif
 #undef V
 
 static __attribute__((noinline, cold)) vf vf_libm_pow(vf x, vf y, vf result, uint32_t lanes)
@@ -53,15 +121,22 @@ static __attribute__((noinline, cold)) vf vf_libm_pow(vf x, vf y, vf result, uin
   return result;
 }
 
-/* Lanes whose base is not a positive normal number, or whose result is not, are libm's. */
-ALWAYS_INLINE vf vf_any_pow(vf x, vf y)
+/* y log2 x of both halves, and the lanes that are libm's: those whose base is not a positive normal number, or whose result is not. */
+ALWAYS_INLINE uint32_t vf_exponents_of_pow(vf x, vf y, vd *low, vd *high)
 {
   const vf one = vf_set(1.0f), most = vf_set(0x1.fffffep127f), most_exponent = vf_set(125.0f);
   vi usual = (x >= vf_set(0x1p-126f)) & (x <= most) & (vf_abs(y) <= most);
   vf base = vf_select(usual, x, one), exponent = vf_select(usual, y, one);
-  vd low = vd_low(exponent) * vd_log2(vd_low(base)), high = vd_high(exponent) * vd_log2(vd_high(base));
-  vi inside = vf_abs(vf_narrow(low, high)) < most_exponent;
-  uint32_t others = vi_differs(usual & inside, -1);
+  vf_log2_in_double(base, low, high);
+  *low *= vd_low(exponent);
+  *high *= vd_high(exponent);
+  return vi_differs(usual & (vf_abs(vf_narrow(*low, *high)) < most_exponent), -1);
+}
+
+ALWAYS_INLINE vf vf_any_pow(vf x, vf y)
+{
+  vd low, high;
+  uint32_t others = vf_exponents_of_pow(x, y, &low, &high);
   vf result = vf_narrow(vd_exp2(low), vd_exp2(high));      /* of lanes beyond, something */
   return __builtin_expect(others != 0, 0) ? vf_libm_pow(x, y, result, others) : result;
 }
