@@ -1,5 +1,5 @@
 -- by_name_spec.lua: every parameter may be given by its name, whatever kind of function takes it.
-require "spec.support.init"
+local support = require "spec.support.init"
 local flow = require "flow"
 local signature = require "flow.signature"
 local all = require "spec.support.public"
@@ -98,6 +98,24 @@ describe("a parameter given by its name", function()
     local Data = flow.Model:extend "DataByName"      -- and of a model, whose data may have one of that name alone
     function Data:call(left) return left.left * 2 end
     assert.same((a * 2):totable(), Data()({ left = a }):totable())
+  end)
+
+  it("that Keras gives it is the name of a model's file", function()
+    local base, model = support.path(), flow.Sequential { flow.Input { 2 }, flow.layers.Dense(1) }
+    model:save { filepath = base .. ".keras" }
+    model:save_weights { filepath = base .. ".weights.h5", overwrite = false }
+    model:load_weights { filepath = base .. ".weights.h5", skip_mismatch = true }
+    model:export { filepath = base .. ".onnx" }
+    assert.truthy(flow.io.exists(base .. ".onnx"))
+    assert.same(model(a):totable(), flow.load_model { filepath = base .. ".keras" }(a):totable())
+  end)
+
+  it("is that of TensorFlow for the functions that data sets take", function()
+    local ds = flow.data.Dataset.range(6):filter { predicate = function(x) return x:gt(3) end }
+    local function add(sum, x) return sum + x end
+    assert.equal(9, ds:reduce({ initial_state = flow.tensor(0, { dtype = "int64" }), reduce_func = add }):item())
+    assert.equal(2, ds:reduce({ n = 0 }, function(state) return { n = state.n + 1 } end).n)
+    assert.equal(4, ds:flat_map({ map_func = function() return flow.data.Dataset.range(2) end }):reduce(0, function(n) return n + 1 end))
   end)
 
   it("is known for every public function that has parameters", function()

@@ -38,6 +38,26 @@ describe("layers refuse", function()
     end
   end)
 
+  it("inputs beyond the only one of a layer that is written in Lua or prepares data", function()
+    local x, words = flow.ones { 2, 4, 4, 3 }, { "a", "b" }
+    for _, layer in ipairs {
+      layers.Lambda(function(input) return input end), layers.Discretization { bin_boundaries = { 1, 2 } },
+      layers.AdaptiveAveragePooling2D(2), layers.MelSpectrogram(),
+    } do
+      local text = problem_of(function() layer(x, x) end)
+      assert.truthy(text:find("a tensor float32 {2, 4, 4, 3} cpu is one argument too many", 1, true), text)
+    end
+    for _, layer in ipairs {
+      layers.StringLookup { vocabulary = words }, layers.Hashing(4), layers.TextVectorization { vocabulary = words },
+    } do
+      local text = problem_of(function() layer(words, words) end)
+      assert.truthy(text:find("takes one input and options by name, got a table as well", 1, true), text)
+      local pairs_of_words = flow.data.Dataset.from_tensor_slices { words, words }
+      text = problem_of(function() pairs_of_words:map(layer) end)      -- it gets both components
+      assert.truthy(text:find("takes one input and options by name, got the string", 1, true), text)
+    end
+  end)
+
   it("names that are not known, with those that are", function()
     for option, names in pairs { activation = { "reluu", "relu", "softmax" }, kernel_regularizer = { "l33", "L1", "L2" },
                                  kernel_initializer = { "glorot_unform", "glorot_uniform", "zeros" } } do

@@ -392,6 +392,7 @@ function Dataset:map(f, parallel, in_order)
 end
 
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
+takes "predicate?: any"
 function Dataset:filter(f)
   need_tensors("filter", self)
   trace.check_function("filter", f)
@@ -452,6 +453,7 @@ function Dataset:rebatch(size, drop_remainder)
 end
 
 -- f(state, x, y) -> state over all elements, in Lua; returns the last state.
+takes "initial_state?: any, reduce_func?: any"
 function Dataset:reduce(initial, f)
   if type(f) ~= "function" then raise("reduce takes an initial state and a function(state, x, y), got %s", errors.describe(f)) end
   passes.check_end("reduce", self)

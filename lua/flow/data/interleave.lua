@@ -48,6 +48,7 @@ return function(Dataset, internal, make, out, with_structure)
   end
 
   -- The Datasets that f gives, one after the other.
+  signature.takes "map_func?: any"
   function Dataset:flat_map(f)
     return self:interleave(f, { cycle_length = 1 })
   end

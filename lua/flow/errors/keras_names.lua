@@ -38,14 +38,16 @@ for name, text in pairs(texts) do
   for other in text:gmatch "%S+" do known[name][other] = true end
 end
 
--- The parameter of a record (calls.lua) that Keras calls `name`, or nil. Of methods only those that are ops have one: others take tables of
--- values by names.
+-- The parameter of a record (calls.lua) that Keras calls `name`, or nil. Methods that are no ops take tables of values by names: of theirs
+-- only a path, which is never a table, has one, as in model:save { filepath = path }.
 function keras_names.find(record, name)
   local kind = record.title:match "^%a+"
-  if kind ~= "flow" and kind ~= "tensor" and kind ~= "symbolic" then return nil end
+  local is_op = kind == "flow" or kind == "tensor" or kind == "symbolic"
   for _, parameter in ipairs(record.positional) do
     local takes_names = parameter.kind and parameter.kind.named      -- a table with names is its value
-    if not takes_names and known[parameter.name] and known[parameter.name][name] then return parameter end
+    if not takes_names and (is_op or parameter.name == "path") and known[parameter.name] and known[parameter.name][name] then
+      return parameter
+    end
   end
 end
 

@@ -84,7 +84,11 @@ end
 
 -- Called on symbolic tensors it becomes a node of a model; inside of the function of ds:map a step of the pipeline (host_calls.lua); on
 -- values it works at once. Inside of a traced function it raises: there are no values.
-function HostLayer:_call(inputs, options)
+function HostLayer:_call(inputs, options, ...)
+  if options ~= nil and (type(options) ~= "table" or getmetatable(options) or options[1] ~= nil) or ... ~= nil then
+    raise("%s takes one input%s and options by name, got %s as well", object.title(self), self._several and ", a list," or "",
+      errors.describe(options))
+  end
   errors.check_options(object.title(self), options, CALL)
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
   local replay = scopes.own().host_replay

@@ -64,8 +64,8 @@ end
 -- parameter gets the table if it is not among them, and is one for options or there is more than every call has. training: as the call
 -- gives it; nil if it does not.
 function parameters.of_call(call, class)
-  if not rawget(class, "in_lua") then return call end
   local names, named = names_of(call), {}
+  if #names ~= 1 and not rawget(class, "in_lua") then return call end      -- those of the library read options themselves
   for i = 2, #names do named[names[i]] = i end
   if #names < 1 or debug.getinfo(signature.unguarded(call), "u").isvararg then return call end
   if #names == 1 then
