@@ -1,5 +1,5 @@
 /* max_pooling2d.c: MaxPooling2D: the largest value of each window of an image; padding never wins. {batch, height, width, channels},
- * each channel by itself; pooling.c has all but the op, which takes windows of at most 254 cells. */
+ * each channel by itself; pooling.c has all but the op. */
 #include "layers/pooling.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)

@@ -10,6 +10,8 @@
 extern const flow_argument flow_pooling_parameters[];
 extern const flow_argument flow_pooling_steps_parameters[];      /* of windows of steps */
 flow_status flow_pooling_check(flow_layer *layer);
+/* x {images, height, width, channels} pooled by `op` as `window` says, by windows of any size. Borrowed from e. */
+flow_tensor *flow_pooling_express(flow_expression *e, int op, flow_tensor *x, const flow_attributes *window);
 /* The first output of `op`, which reads `pool` of its attributes. */
 flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out);
 

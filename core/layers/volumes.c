@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "layers/pooling.h"
+
 const flow_argument flow_volumes_pooling_parameters[] = {
   { "pool_size", FLOW_TRIPLE, "2,2,2", ">0" }, /* AveragePooling3D of Keras has no default */
   { "strides", FLOW_TRIPLE, "null", ">0" },    /* null: pool_size */
@@ -134,32 +136,10 @@ static flow_tensor *pool_axes(flow_expression *e, int op, const flow_volume_wind
     attributes.pool.stride[i] = window->stride[axes[i]];
     memcpy(attributes.pool.padding + 2 * i, window->padding + 2 * axes[i], 2 * sizeof(int32_t));
   }
-  return flow_express_first(e, op, x, NULL, &attributes);
+  return x ? flow_pooling_express(e, op, x, &attributes) : NULL;
 }
 
-/* Over the depth, where a plane's cells are the channels of one pixel: x {volumes, depth, 1, cells}. The op max_pool knows positions up to
- * MOST: of a deeper window the largest of parts is taken, of equal ones the first. */
-static flow_tensor *pool_depth(flow_expression *e, int op, const flow_volume_window *window, flow_tensor *x)
-{
-  enum { MOST = 254 };
-  const int64_t all = INT64_MAX / 2;
-  const int axes[] = { 0, 3 };
-  flow_tensor *y = NULL;
-  if (e->status != FLOW_OK) return NULL;
-  if (op != FLOW_OP_max_pool || window->size[0] <= MOST || window->padding[0] || window->padding[1])
-    return pool_axes(e, op, window, axes, x);
-  for (int32_t begin = 0; begin < window->size[0] && e->status == FLOW_OK; begin += MOST) {
-    flow_volume_window part = *window;
-    part.size[0] = window->size[0] - begin < MOST ? window->size[0] - begin : MOST;
-    const int64_t end = begin + (window->depth - 1) * window->stride[0] + part.size[0];
-    const flow_attributes planes = { .slice = { .rank = 4, .begin = { 0, begin }, .end = { all, end, all, all }, .step = { 1, 1, 1, 1 } } };
-    flow_tensor *one = pool_axes(e, op, &part, axes, flow_express(e, FLOW_OP_slice, x, NULL, NULL, &planes));
-    y = y && one ? e_maximum(e, y, one) : one;
-  }
-  return y;
-}
-
-/* First in every plane, as images; then over the depth. */
+/* First in every plane, as images; then over the depth, where a plane's cells are the channels of one pixel. */
 flow_status flow_volumes_pool(flow_context *context, flow_layer *layer, int op, flow_tensor *x, flow_tensor **out)
 {
   flow_signature input = flow_signature_of(x);
@@ -171,7 +151,7 @@ flow_status flow_volumes_pool(flow_context *context, flow_layer *layer, int op, 
   if (e.status != FLOW_OK) return flow_expression_take(&e, NULL, out);
   const int64_t columns[] = { x->shape[0], x->shape[1], 1, y->shape[1] * y->shape[2] * y->shape[3] };
   const int64_t volume[] = { x->shape[0], window.depth, y->shape[1], y->shape[2], y->shape[3] };
-  y = pool_depth(&e, op, &window, flow_express_reshape(&e, y, 4, columns));
+  y = pool_axes(&e, op, &window, (const int[]){ 0, 3 }, flow_express_reshape(&e, y, 4, columns));
   return flow_expression_take(&e, flow_express_reshape(&e, y, 5, volume), out);
 }
 

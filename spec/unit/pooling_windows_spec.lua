@@ -74,6 +74,19 @@ local function random_case(number)
   }
 end
 
+-- Windows of more cells than positions are counted for (254): as random_case.
+local function large_case(size, stride, dims, padding)
+  local axes, volume = {}, #size == 3
+  local shape = volume and dims or { dims[1], dims[3], dims[4], dims[5] }
+  if not volume then size, stride = { 1, size[1], size[2] }, { 1, stride[1], stride[2] } end
+  for axis = 1, 3 do axes[axis] = windows(dims[axis + 1], size[axis], stride[axis], padding) end
+  local options = { pool_size = volume and size or { size[2], size[3] }, strides = volume and stride or { stride[2], stride[3] },
+    padding = padding }
+  return { layer = layers["MaxPooling" .. (volume and "3D" or "2D")](options), options = options, dims = dims, axes = axes,
+    x = flow.random.uniform(shape, { maxval = 99, dtype = "int32", seed = 1 }):to "float32",
+    label = ("windows {%s}, %s"):format(table.concat(size, ", "), padding) }
+end
+
 local function is_close(expected, found, label)
   assert.equal(#expected, found.size, label)
   for i, value in ipairs(found:reshape({ -1 }):totable()) do
@@ -103,22 +116,36 @@ describe("windows of poolings", function()
     end
   end)
 
-  it("may be deeper than positions are counted for, and as long as an axis", function()
-    local x = flow.random.uniform({ 2, 600, 2, 3, 2 }, { seed = 1 })
-    local layer = layers.MaxPooling3D { pool_size = { 590, 2, 1 }, strides = { 5, 1, 1 } }
-    local f = flow.fn(function(t)
-      local tape, y = flow.GradientTape(), nil
-      tape:watch(t)
-      tape:record(function() y = layer(t) end)
-      return y, tape:gradient(y, t)
-    end)
-    local y, dx = f(x)
-    assert.same({ 2, 3, 1, 3, 2 }, { unpack(y.shape) })
-    for i = 1, 3 do
-      local part = flow.max(x[{ {}, { 5 * i - 4, 5 * i + 585 } }], { 2, 3 })
-      assert.same(part:totable(), y[{ {}, i, 1 }]:totable())
+  it("may have more cells than positions are counted for", function()
+    for _, padding in ipairs { "valid", "same" } do
+      for _, case in ipairs {
+        large_case({ 16, 16 }, { 16, 16 }, { 2, 1, 33, 40, 3 }, padding), large_case({ 1, 300 }, { 1, 7 }, { 1, 1, 2, 620, 2 }, padding),
+        large_case({ 520, 3 }, { 500, 2 }, { 2, 1, 530, 6, 1 }, padding), large_case({ 17, 256 }, { 3, 1 }, { 1, 1, 20, 257, 2 }, padding),
+        large_case({ 300, 1, 2 }, { 150, 1, 1 }, { 1, 601, 2, 3, 2 }, padding),
+        large_case({ 2, 20, 13 }, { 1, 20, 13 }, { 1, 3, 30, 30, 1 }, padding),
+      } do
+        local f = flow.fn(function(x)
+          local tape, y = flow.GradientTape(), nil
+          tape:watch(x)
+          tape:record(function() y = case.layer(x) end)
+          return y, tape:gradient(y, x)
+        end)
+        local found, found_dx = f(case.x)
+        local ones = {}
+        for i = 1, found.size do ones[i] = 1 end
+        local y, dx = pool(case.x:reshape({ -1 }):totable(), case.dims, case.axes, false, ones)
+        is_close(y, found, case.label)
+        is_close(dx, found_dx, case.label .. ", gradient")
+        is_close(y, case.layer(case.x), case.label .. ", eager")
+        is_close(y, flow.max_pool(case.x, case.options.pool_size, { strides = case.options.strides, padding = padding }),
+          case.label .. ", flow.max_pool")
+      end
     end
-    assert.equal(y.size, flow.sum(dx):item())
+    local _, message = pcall(layers.MaxPooling1D(300), flow.ones { 1, 200, 2 })
+    assert.matches("the width of the input is 200 %(200 with padding%), a window spans 300", message)
+  end)
+
+  it("may be as long as an axis of adaptive poolings", function()
     local picture = flow.random.uniform({ 1, 700, 3, 2 }, { seed = 2 })
     local adaptive = layers.AdaptiveMaxPooling2D({ 2, 3 })(picture)
     assert.same(flow.max(picture[{ {}, { 1, 350 } }], 2):totable(), adaptive[{ {}, 1 }]:totable())

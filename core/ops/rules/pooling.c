@@ -30,9 +30,9 @@ static flow_status check_window(int op, const int32_t size[2], const int32_t str
 flow_status flow_rule_maximum_window(int op, const int32_t size[2], const int32_t stride[2])
 {
   FLOW_TRY(check_window(op, size, stride));
-  if ((int64_t)size[0] * size[1] > 254) {
-    return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most 254 are possible; for whole images reduce with max", size[0],
-                          size[1], (long long)size[0] * size[1]);
+  if ((int64_t)size[0] * size[1] > FLOW_MOST_MAXIMUM_CELLS) {
+    return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most %d are possible; for whole images reduce with max", size[0],
+                          size[1], (long long)size[0] * size[1], FLOW_MOST_MAXIMUM_CELLS);
   }
   return FLOW_OK;
 }

@@ -162,6 +162,37 @@ end, "conv_transpose")
 
 ---- pooling ----------------------------------------------------------------------------------------
 
+local MOST = 254      -- cells of a window: the op's positions of maxima are bytes
+
+-- The largest of windows of more cells than that, in pictures: along rows and then along columns, and along each by parts of the window, of
+-- which the first has equal ones. Windows that reach beyond an end have the cell there, so that more of the same changes no maximum.
+local function largest_of_many(x, p, pool)
+  local function along(i, kernel, before, after)
+    local q = { kernel = { 1, 1 }, stride = { 1, 1 }, before = { 0, 0 }, after = { 0, 0 } }
+    q.kernel[i], q.stride[i], q.before[i], q.after[i] = kernel, p.stride[i], before, after
+    return q
+  end
+  for _, i in ipairs { 2, 1 } do
+    local kernel, axis, y = p.kernel[i], i + 1, nil
+    if kernel <= MOST then y = pool(x, along(i, kernel, p.before[i], p.after[i])) else
+      local n = tools.dims(x)[axis]
+      local first, last = tools.part(x, axis, 1, 1), tools.part(x, axis, n, n)
+      local list = { p.before[i] > 0 and ops.repeat_(first, p.before[i], axis) or nil }
+      list[#list + 1] = x
+      if p.after[i] > 0 then list[#list + 1] = ops.repeat_(last, p.after[i], axis) end
+      x = #list > 1 and ops.concat(list, axis) or x
+      local count = math.floor((tools.dims(x)[axis] - kernel) / p.stride[i])
+      for begin = 0, kernel - 1, MOST do
+        local size = math.min(kernel - begin, MOST)
+        local part = pool(tools.part(x, axis, begin + 1, begin + count * p.stride[i] + size), along(i, size, 0, 0))
+        y = y and ops.maximum(y, part) or part
+      end
+    end
+    x = y
+  end
+  return x
+end
+
 -- Defines a pooling. Volumes are pooled in every plane, as pictures, and then over the depth, where a plane's cells are the channels of one
 -- pixel: the largest of the largest, the mean of means of equally many cells.
 local function pooling(name, op)
@@ -170,7 +201,9 @@ local function pooling(name, op)
     local back
     x, back = channels_last(op == "average_pool" and floats(x, name) or operand(x, name), options.data_format)
     local g = geometry(x, size, options.strides, nil, options.padding, name)
-    local function pool(pictures, p)
+    local pool
+    function pool(pictures, p)
+      if op == "max_pool" and p.kernel[1] * p.kernel[2] > MOST then return largest_of_many(pictures, p, pool) end
       return tools.apply(op, { pictures }, function(a)
         fill_window(a.pool, p)
         a.pool.size[0], a.pool.size[1] = p.kernel[1], p.kernel[2]
@@ -207,13 +240,9 @@ local function adaptive(name, reduce)
   end, name)
 end
 adaptive("adaptive_average_pool", ops.mean)
--- By a window as long as the axis: of equal values the first has the gradient, as in windows of max_pool, which have up to 254 cells.
+-- By a window as long as the axis: of equal values the first has the gradient.
 local function largest(part, axis)
   local dims, window = tools.dims(part), {}
-  if dims[axis] > 254 then
-    local half = math.ceil(dims[axis] / 2)
-    return ops.maximum(largest(tools.part(part, axis, 1, half), axis), largest(tools.part(part, axis, half + 1, dims[axis]), axis))
-  end
   for i = 2, #dims - 1 do window[i - 1] = i == axis and dims[i] or 1 end
   return ops.max_pool(part, window, { strides = 1 })
 end
