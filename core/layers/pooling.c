@@ -79,8 +79,8 @@ static flow_tensor *largest_of_parts(flow_expression *e, flow_tensor *x, int axi
   const int32_t *padding = window->pool.padding + 2 * (axis - 1), size = window->pool.size[axis - 1];
   int64_t count;
   flow_tensor *y = NULL;
-  e->status = flow_rule_window_count(FLOW_OP_max_pool, axis == 1 ? "height" : "width", x->shape[axis], (int64_t)padding[0] + padding[1], size,
-                                     window->pool.stride[axis - 1], &count);
+  e->status = flow_rule_window_count(FLOW_OP_max_pool, axis == 1 ? "height" : "width", x->shape[axis], (int64_t)padding[0] + padding[1],
+                                     size, window->pool.stride[axis - 1], &count);
   x = with_edges(e, x, axis, padding);
   for (int32_t begin = 0; begin < size && e->status == FLOW_OK; begin += FLOW_MOST_MAXIMUM_CELLS) {
     flow_attributes part = *window, cells = { .slice = { .rank = 4, .end = { all, all, all, all }, .step = { 1, 1, 1, 1 } } };
@@ -102,7 +102,7 @@ flow_tensor *flow_pooling_express(flow_expression *e, int op, flow_tensor *x, co
   if (op != FLOW_OP_max_pool || is_small || x->rank != 4 || x->shape[1] < 1 || x->shape[2] < 1)
     return flow_express_first(e, op, x, NULL, window);
   if (size[0] == 1 || size[1] == 1) return largest_of_parts(e, x, size[0] == 1 ? 2 : 1, window);
-  for (int i = 1; i >= 0; i--) {      /* the first of equal ones is that of the first row */
+  for (int i = 1; i >= 0; i--) { /* the first of equal ones is that of the first row */
     flow_attributes along = { .pool = { .size = { 1, 1 }, .stride = { 1, 1 } } };
     along.pool.size[i] = size[i];
     along.pool.stride[i] = window->pool.stride[i];

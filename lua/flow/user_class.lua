@@ -41,8 +41,8 @@ local function is_plain(value, depth)
   return true
 end
 
--- Calls init(self, ...), and keeps what a file can hold of what it was given, by its parameters' names, as `given`, and what it cannot, as
--- `lost`: a class without a get_config of its own is saved with it, as Keras' classes are. The options of the last parameter have their own
+-- Calls init(self, ...), and keeps its arguments by the names of its parameters: `given` are those that a file can hold, `lost` the others.
+-- A class without a get_config of its own is saved with `given`, as Keras' classes are. The options of the last parameter have their own
 -- names, under which from_config gives them back (arguments.for_init); those of every object, keys of `taken`, are kept elsewhere.
 local function initialize(self, init, taken, ...)
   local f, given, lost = signature.unguarded(init), {}, {}

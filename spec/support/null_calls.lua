@@ -1,7 +1,7 @@
---- Calls every function of the C API that takes pointers, with NULL for all of them and for each alone, the others being objects that this
---- file makes. A program, which spec/unit/null_pointers_spec.lua runs, since a fault ends it: luajit null_calls.lua FIRST, where FIRST is
---- the number of the first function. Before each call it writes the call's line to standard error; after a call that failed without a
---- sentence, a line that begins with "SILENT"; at the end "done".
+--- Calls every function of the C API that takes pointers, with NULL for all of them and for each alone, and with NULLs in each list of
+--- objects, the others being objects that this file makes. A program, which spec/unit/null_pointers_spec.lua runs, since a fault ends it:
+--- luajit null_calls.lua FIRST, where FIRST is the number of the first function. Before each call it writes the call's line to standard
+--- error; after a call that failed without a sentence, a line that begins with "SILENT"; at the end "done".
 --- Prototypes come from lua/flow/cdef, which scripts/gen_cdef makes of the headers, so a new function is called, too. A new type of object
 --- has its line in `makers`.
 local ffi = require "ffi"
@@ -159,14 +159,15 @@ for header in assert(os.getenv "FLOW_HEADERS"):gmatch "%S+" do
   for name in io.open(header):read("*a"):gmatch "FLOW_API%s+flow_status%s+(flow_[%w_]+)" do with_status[name] = true end
 end
 
--- One call; without: the parameter that is NULL, or "all" pointers.
-local function try(number, name, parameters, without, whole)
+-- One call; without: the parameter that is NULL, or "all" pointers. has_list: that parameter is a list of NULLs instead.
+local function try(number, name, parameters, without, whole, has_list)
   local arguments = {}
   for i, kind in ipairs(parameters) do
     if not kind:find "%*" then arguments[i] = whole
-    elseif without ~= "all" and without ~= i then arguments[i] = value(kind, whole) end
+    elseif without ~= "all" and without ~= i then arguments[i] = value(kind, whole)
+    elseif has_list then arguments[i] = ffi.cast("void *", keep(ffi.new "void *[16]")) end
   end
-  io.stderr:write(("%d %s, NULL: %s, numbers: %d\n"):format(number, name, without, whole))
+  io.stderr:write(("%d %s, NULL: %s%s, numbers: %d\n"):format(number, name, has_list and "the entries of " or "", without, whole))
   assert(call("flow_set_threads", -5) ~= 0)
   local before = ffi.string(call("flow_last_error"))
   local status = call(name, unpack(arguments, 1, #parameters))
@@ -186,6 +187,9 @@ for name, prototype in functions:gmatch ";(flow_[%w_]+)=([^;]+)" do
     for i, kind in ipairs(parameters) do
       if pointers > 1 and kind:find "%*" then
         for whole = 0, 1 do try(number, name, parameters, i, whole) end
+      end
+      if kind:find "flow_[%w_]+ %*const %*$" then
+        for whole = 0, 1 do try(number, name, parameters, i, whole, true) end
       end
     end
   end

@@ -246,6 +246,7 @@ flow_status flow_server_links_await(flow_server_link *const *links, int count, d
   void *block;
   size_t bytes;
   for (int i = 0; i < count; i++) {
+    FLOW_NEED(links[i]);
     FLOW_TRY(flow_opening_check_own(&links[i]->opening));
     if (!links[i]->awaits) return flow_fail(FLOW_INVALID_STATE, "%s was not asked anything", links[i]->name);
   }

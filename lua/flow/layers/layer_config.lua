@@ -30,8 +30,8 @@ function layer_config.of(layer)
   return config
 end
 
--- Warns of what the init of a layer without a get_config of its own was given and its config does not have, since it is neither a number
--- nor a text, nor made of these: what was trained is not lost for that.
+-- Warns of arguments of init that the config of a layer without a get_config of its own leaves out: those that are neither numbers nor
+-- texts, nor made of these. It is no error, since the file has the weights.
 function layer_config.warn_of_lost(layer)
   local init = rawget(layer, "_given_to_init")
   if not init or next(init.lost) == nil then return end

@@ -64,7 +64,7 @@ static int grow(void)
   return 1;
 }
 
-/* NULL: there is no memory for it, so nothing is found there. */
+/* The visits of a byte; NULL where memory is short, so that races on the byte are not found. */
 static visits *visits_of(const char *at)
 {
   static page recent[RECENT];
