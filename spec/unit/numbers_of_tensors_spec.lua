@@ -29,6 +29,14 @@ describe("functions of map and filter that ask for values", function()
     local numbers = Dataset.range(5)
     assert.same({ 0, -1, 2, -3, 4 }, all(numbers:map(function(x) return x:item() % 2 == 0 and x or -x end)))
     assert.same({ 3, 4 }, all(numbers:filter(function(x) return flow.tensor(x:item() > 2) end)))
+    local double = flow.fn(function(x)
+      if x:item() > 2 then return x * 2 end
+      return x
+    end)
+    assert.same({ 0, 1, 2, 6, 8 }, all(numbers:map(double)))
+    assert.same({ 1, 2, 3, 7, 9 }, all(numbers:map(function(x) return double(x) + 1 end)))
+    assert.same({ 3, 4 }, all(numbers:filter(function(x) return double(x) ~= x and flow.tensor(double(x):item() > 4) end)))
+    assert.truthy(message_of(function() double(flow.tensor(3)) end):find("has no value while f is traced", 1, true))
     local pictures = Dataset.from_tensor_slices { flow.arange(16):reshape { 1, 4, 4, 1 }, flow.tensor({ 2 }, { dtype = "int32" }) }
     local crops = pictures:map(function(x, side) return flow.image.crop_to_bounding_box(x, 1, side - 1, side, side) end)
     assert.same({ { { { 5 }, { 6 } }, { { 9 }, { 10 } } } }, all(crops))

@@ -26,7 +26,13 @@ local LOOKED_AT = 8      -- elements whose sizes are compared
 -- Raises if it gives nothing, or more components than an element may have. f runs with tensors on the host.
 local function results_of(what, dataset, f, components, own)
   local given, count = structure.pack(dataset._structure, components)
-  local returned = { devices.within(-1, f, unpack(given, 1, count)) }
+  local own_scope = scopes.own()
+  local before = own_scope.maps_in_lua
+  own_scope.maps_in_lua = true
+  local returned = { pcall(devices.within, -1, f, unpack(given, 1, count)) }
+  own_scope.maps_in_lua = before
+  if not returned[1] then error(returned[2], 0) end
+  table.remove(returned, 1)
   local only = #returned == 1 and returned[1]
   if type(only) == "table" and not getmetatable(only) and not structure.is_named(only) and not strings.are(only) then returned = only end
   if #returned == 0 then raise("%s: the function returned nothing", what) end

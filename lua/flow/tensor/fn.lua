@@ -8,7 +8,8 @@
 -- Inside another trace, and while a tape records, f is simply called, so that its operations become part of that.
 --
 -- What runs on several replicas (strategy:run) is a separate plan: a function that calls it stays Lua, without a trace around it. So does
--- a function that takes elements from an iterator: a trace would hold the first one for ever.
+-- a function that takes elements from an iterator: a trace would hold the first one for ever. So does one that ds:map or ds:filter calls
+-- with values and that looks at them: there an if may, as in TensorFlow's graphs.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -315,6 +316,10 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
       self.stays_lua = true
       return nil
     end
+    if not ok and scopes.own().maps_in_lua then
+      self.stays_lua_in_maps = true
+      return nil
+    end
     if not ok then error(result, 0) end
     entry = result
   end
@@ -333,6 +338,7 @@ local function call_as_given(self, ...)
         tostring(self))
     end
   end
+  if self.stays_lua_in_maps and scopes.own().maps_in_lua then return self.f(...) end
   if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
   local arguments = pack(...)
   local parts, places, tensors, rows = describe_call(arguments)
@@ -418,8 +424,8 @@ function fn.name_of(self) return ("%.17g"):format(self.seed) end
 local function new(f, where, seed)
   local made = setmetatable({
     f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
-    may_stay_lua = false, seed = seed, first_draws = false, calls_inside = false,      -- calls_inside: a number while it is traced
-    input_signature = false,
+    may_stay_lua = false, stays_lua_in_maps = false, seed = seed, first_draws = false, input_signature = false,
+    calls_inside = false,      -- a number while it is traced
   }, metatable)
   made_ever = made_ever + 1
   fn._living[made] = made_ever
