@@ -29,6 +29,18 @@ end)
 describe("layers refuse", function()
   before_each(flow.clear_session)
 
+  it("a call() that returns nothing", function()
+    local said = "call() returned nothing, expected a tensor or a list of tensors: is a return missing?"
+    for name, base in pairs { Silent = layers.Layer, SilentModel = flow.Model } do
+      local Silent = base:extend(name)
+      function Silent:call(x) self.seen = x * 2 end
+      for _, x in ipairs { flow.ones { 2, 3 }, flow.Input { 3 } } do
+        local text = problem_of(function() Silent()(x) end)
+        assert.truthy(text:find(said, 1, true) and text:find(name .. ' "', 1, true), text)
+      end
+    end
+  end)
+
   it("two inputs side by side, and what is not a table of options", function()
     local a = flow.ones { 2, 3 }
     for _, second in ipairs { a, { a, a }, flow.Input { 3 }, true } do

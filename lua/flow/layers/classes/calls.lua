@@ -21,6 +21,9 @@ local function run(layer, inputs, training, call)
     previous = masks.of(inputs)
     result = several.noted(layer, layer:call(inputs, { training = training, mask = previous }))
   end
+  if result == nil then
+    raise("%s: call() returned nothing, expected a tensor or a list of tensors: is a return missing?", object.title(layer))
+  end
   if result == layer then
     raise("%s: call() returned the layer itself: is it defined with a colon, function %s:call(x)?", object.title(layer), layer.class_name)
   end
