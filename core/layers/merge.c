@@ -15,15 +15,19 @@ static flow_tensor *raise_rank(flow_expression *e, flow_tensor *x, int rank)
   return flow_express_reshape(e, x, rank, dims);
 }
 
-/* Whether both broadcast to one shape; the batch must agree. Symbolic dimensions are left to the op. */
+/* Whether one of two sizes broadcasts to the other; symbolic ones are left to the op. */
+static int sizes_match(int64_t x, int64_t y)
+{
+  return x < 0 || y < 0 || x == y || x == 1 || y == 1;
+}
+
+/* Whether both broadcast to one shape, the batches, too: one row of an array that a model learns goes with all rows of its data. */
 static int shapes_match(const flow_tensor *a, const flow_tensor *b)
 {
   if (a->rank == 0 || b->rank == 0) return a->rank == b->rank;
-  if (a->shape[0] >= 0 && b->shape[0] >= 0 && a->shape[0] != b->shape[0]) return 0;
-  for (int i = 1; i < a->rank && i < b->rank; i++) {
-    int64_t x = a->shape[a->rank - i], y = b->shape[b->rank - i];
-    if (x >= 0 && y >= 0 && x != y && x != 1 && y != 1) return 0;
-  }
+  if (!sizes_match(a->shape[0], b->shape[0])) return 0;
+  for (int i = 1; i < a->rank && i < b->rank; i++)
+    if (!sizes_match(a->shape[a->rank - i], b->shape[b->rank - i])) return 0;
   return 1;
 }
 

@@ -214,3 +214,18 @@ describe("cells", function()
     assert.equal(1, #layer.states)
   end)
 end)
+
+describe("merging layers", function()
+  it("take one row with the rows of a batch, eagerly as traced", function()
+    local row, rows = flow.tensor { { 1, 4 } }, flow.tensor { { 2, 3 }, { 5, 1 }, { 4, 4 } }
+    local want = { Add = row + rows, Subtract = row - rows, Multiply = row * rows, Average = (row + rows) / 2,
+                   Maximum = flow.maximum(row, rows), Minimum = flow.minimum(row, rows) }
+    for name, values in pairs(want) do
+      local a, b = flow.Input { 2 }, flow.Input { 2 }
+      local model = flow.Model({ a, b }, layers[name]() { a, b })
+      assert.same(values:totable(), model({ row, rows }):totable())
+      assert.same(values:totable(), flow.fn(function(x) return model { row, x } end)(rows):totable())
+    end
+    refuses("which cannot be added", function() layers.Add() { rows, rows[{ { 1, 2 } }] } end)
+  end)
+end)

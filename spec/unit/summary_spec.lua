@@ -80,6 +80,23 @@ Model: "sequential"
  Non-trainable params: 0 (0.00 B)
 ]]
 
+-- Models in the fields of one that was not called yet.
+local PARTS = [[
+Model: "parts"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ functional (Functional)         │ (None, 3)              │            15 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ functional_1 (Functional)       │ ((None, 4), (None, 1)) │             5 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ sequential (Sequential)         │ (None, 7)              │            35 │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
+ Total params: 55 (220.00 B)
+ Trainable params: 55 (220.00 B)
+ Non-trainable params: 0 (0.00 B)
+]]
+
 local function lines_of(text)
   local lines = {}
   for line in text:gmatch("([^\n]*)\n") do lines[#lines + 1] = line end
@@ -165,6 +182,17 @@ describe("summary", function()
     assert.same(lines_of(UNBUILT), lines_of(model:summary_text()))
     model:build { -1, 3 }
     assert.truthy(model:summary_text():find("│ dense (Dense)                   │ (None, 2)              │             8 │", 1, true))
+  end)
+
+  it("of models in the fields of a model", function()
+    local x, y = flow.Input { 4 }, flow.Input { 4 }
+    local Parts = flow.Model:extend "Parts"
+    function Parts:init()
+      self.one = flow.Model(x, layers.Dense(3)(x))
+      self.two = flow.Model({ x, y }, { layers.Add() { x, y }, layers.Dense(1)(x) })
+      self.three = flow.Sequential { layers.Input { 4 }, layers.Dense(7) }
+    end
+    assert.same(lines_of(PARTS), lines_of(Parts():summary_text()))
   end)
 
   it("of a functional model without branches has three columns and the Input", function()

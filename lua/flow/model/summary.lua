@@ -106,15 +106,14 @@ local function shape_text(shape)
   return (symbolic.shape_text(shape):gsub(",%)$", ")"))
 end
 
--- The output shape of the layer's last call in a model, or of the call that built it.
+-- The output shape of the layer's last call in a model, of the call that built it, or, of a model with a graph, its own.
 local function output_shape(layer)
   local node, parts = layer._nodes[#layer._nodes], {}
-  if not node then
-    local shape = rawget(layer, "_output_shape")
-    return shape and shape_text(shape) or "?"
-  end
-  for i, output in ipairs(node.outputs) do parts[i] = shape_text(output.shape) end
-  return #parts == 1 and parts[1] or "[" .. table.concat(parts, ", ") .. "]"
+  local known = not node and rawget(layer, "_output_shape")
+  if known then return shape_text(known) end
+  for i, output in ipairs(node and node.outputs or rawget(layer, "outputs") or {}) do parts[i] = shape_text(output.shape) end
+  if #parts < 2 then return parts[1] or "?" end
+  return (node and "[%s]" or "(%s)"):format(table.concat(parts, ", "))
 end
 
 -- The inputs of the layer's calls in this model: name[call][output], counted from 0 as in Keras.
