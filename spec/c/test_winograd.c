@@ -1,6 +1,6 @@
-/* test_winograd.c: the variants "winograd" of convolution and convolution_gradient, of every instruction set that runs here,
- * by tiles of 4 x 4 and (exact) of 2 x 2, against loops in double precision. Where values are nearly equal the maximum of a
- * pool and what relu leaves may differ from the reference: values are compared, and that the index points at a maximum. */
+/* test_winograd.c: the variants "winograd" of convolution and convolution_gradient, of every instruction set that runs here, of kernels of
+ * 3 x 3 by tiles of 4 x 4 and (exact) of 2 x 2, and of kernels of 5 x 5, against loops in double precision. Where values are nearly equal
+ * the maximum of a pool and what relu leaves may differ from the reference: values are compared, and that the index points at a maximum. */
 #include <math.h>
 #include <stdio.h>
 #include "kernel_call.h"
@@ -10,6 +10,7 @@ typedef struct shape { int n, h, w, ci, co, padding[4], relu, bias, pooled; } sh
 /* Operands, all in float32, and the results in double precision. */
 typedef struct fixture {
   shape s;
+  int taps;                                     /* of the kernel along an axis */
   int out[2], result[2];                        /* conv output, y */
   flow_attributes attributes;
   test_tensor x, w, b, g, y, index;             /* y, index: the reference's, as inputs of the gradient */
@@ -51,8 +52,8 @@ static void forward_reference(fixture *f)
       for (int c = 0; c < f->out[1]; c++) {
         double *to = f->conv + ((i * f->out[0] + r) * f->out[1] + c) * s->co;
         for (int k = 0; k < s->co; k++) to[k] = s->bias ? tensor_get(&f->b, k) : 0;
-        for (int tap = 0; tap < 9; tap++) {
-          int row = r + tap / 3 - s->padding[0], column = c + tap % 3 - s->padding[2];
+        for (int tap = 0; tap < f->taps * f->taps; tap++) {
+          int row = r + tap / f->taps - s->padding[0], column = c + tap % f->taps - s->padding[2];
           if (row < 0 || row >= s->h || column < 0 || column >= s->w) continue;
           const double *from = x + ((i * s->h + row) * s->w + column) * s->ci;
           for (int m = 0; m < s->ci; m++)
@@ -100,8 +101,9 @@ static void backward_reference(fixture *f)
   for (int64_t pixel = 0; pixel < convs; pixel++) {
     const double *g = f->conv + pixel * s->co;
     for (int k = 0; k < s->co; k++) f->db[k] += g[k];
-    for (int tap = 0; tap < 9; tap++) {
-      int64_t row = pixel / f->out[1] % f->out[0] + tap / 3 - s->padding[0], column = pixel % f->out[1] + tap % 3 - s->padding[2];
+    for (int tap = 0; tap < f->taps * f->taps; tap++) {
+      int64_t row = pixel / f->out[1] % f->out[0] + tap / f->taps - s->padding[0];
+      int64_t column = pixel % f->out[1] + tap % f->taps - s->padding[2];
       if (row < 0 || row >= s->h || column < 0 || column >= s->w) continue;
       int64_t from = ((pixel / f->out[1] / f->out[0] * s->h + row) * s->w + column) * s->ci;
       for (int m = 0; m < s->ci; m++)
@@ -113,18 +115,19 @@ static void backward_reference(fixture *f)
     }
   }
   f->largest_dx = largest_of(f->dx, (int64_t)s->n * s->h * s->w * s->ci);
-  f->largest_dw = largest_of(f->dw, (int64_t)9 * s->ci * s->co);
+  f->largest_dw = largest_of(f->dw, (int64_t)f->taps * f->taps * s->ci * s->co);
   f->largest_db = largest_of(f->db, s->co);
   free(x), free(w);
 }
 
-static void fixture_make(fixture *f, const shape *s)
+static void fixture_make(fixture *f, const shape *s, int taps)
 {
   memset(f, 0, sizeof *f);
   f->s = *s;
+  f->taps = taps;
   int in[2] = { s->h, s->w };
   for (int axis = 0; axis < 2; axis++) {
-    f->out[axis] = in[axis] + s->padding[2 * axis] + s->padding[2 * axis + 1] - 2;
+    f->out[axis] = in[axis] + s->padding[2 * axis] + s->padding[2 * axis + 1] - (f->taps - 1);
     f->result[axis] = s->pooled ? f->out[axis] / 2 : f->out[axis];
     f->attributes.convolution.stride[axis] = f->attributes.convolution.dilation[axis] = 1;
     if (s->pooled) f->attributes.convolution.pool[axis] = f->attributes.convolution.pool_stride[axis] = 2;
@@ -133,7 +136,7 @@ static void fixture_make(fixture *f, const shape *s)
   f->attributes.convolution.groups = 1;
   f->attributes.convolution.activation = s->relu ? FLOW_RELU : FLOW_LINEAR;
   f->attributes.convolution.has_bias = s->bias;
-  int64_t x[4] = { s->n, s->h, s->w, s->ci }, w[4] = { 3, 3, s->ci, s->co }, y[4] = { s->n, f->result[0], f->result[1], s->co };
+  int64_t x[4] = { s->n, s->h, s->w, s->ci }, w[4] = { f->taps, f->taps, s->ci, s->co }, y[4] = { s->n, f->result[0], f->result[1], s->co };
   int64_t b[1] = { s->bias ? s->co : 0 }, none[1] = { 0 };
   tensor_make(&f->x, FLOW_FLOAT32, 4, x);
   tensor_make(&f->w, FLOW_FLOAT32, 4, w);
@@ -206,16 +209,16 @@ static const flow_kernel *winograd_of(const flow_device *device, int op, const c
 
 typedef void (*check)(const flow_kernel *kernel, fixture *f, int exact, const char *name);
 
-/* Runs a check for all builds and both tile sizes. */
+/* Runs a check for all builds and, of 3 x 3, both tile sizes. */
 static void everywhere(int op, fixture *f, check run_check)
 {
   for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
     const flow_device *device = flow_cpu_device_for(test_isas[i]);
-    for (int exact = 0; exact < 2 && device; exact++) {
+    for (int exact = 0; exact < (f->taps == 3 ? 2 : 1) && device; exact++) {
       char name[160];
-      snprintf(name, sizeof name, "%s F%d: %d images %dx%dx%d -> %d, padding %d %d %d %d, relu %d, pooled %d", test_isas[i],
-               exact ? 2 : 4, f->s.n, f->s.h, f->s.w, f->s.ci, f->s.co, f->s.padding[0], f->s.padding[1], f->s.padding[2],
-               f->s.padding[3], f->s.relu, f->s.pooled);
+      snprintf(name, sizeof name, "%s F(%d,%d): %d images %dx%dx%d -> %d, padding %d %d %d %d, relu %d, pooled %d", test_isas[i],
+               exact || f->taps == 5 ? 2 : 4, f->taps, f->s.n, f->s.h, f->s.w, f->s.ci, f->s.co, f->s.padding[0], f->s.padding[1],
+               f->s.padding[2], f->s.padding[3], f->s.relu, f->s.pooled);
       run_check(winograd_of(device, op, "winograd"), f, exact, name);
     }
   }
@@ -287,15 +290,21 @@ static void check_backward(const flow_kernel *kernel, fixture *f, int exact, con
 }
 
 /* A shape without a single output is skipped. */
-static void both_ways(const shape *s)
+static void both_ways_with(const shape *s, int taps)
 {
   fixture f;
-  if (s->h + s->padding[0] + s->padding[1] < 3 + s->pooled || s->w + s->padding[2] + s->padding[3] < 3 + s->pooled) return;
-  fixture_make(&f, s);
+  if (s->h + s->padding[0] + s->padding[1] < taps + s->pooled || s->w + s->padding[2] + s->padding[3] < taps + s->pooled) return;
+  fixture_make(&f, s, taps);
   everywhere(FLOW_OP_convolution, &f, check_forward);
   backward_reference(&f);
   everywhere(FLOW_OP_convolution_gradient, &f, check_backward);
   fixture_free(&f);
+}
+
+static void both_ways(const shape *s)
+{
+  both_ways_with(s, 3);
+  both_ways_with(s, 5);
 }
 
 static void all_sizes(void **state)
@@ -362,20 +371,25 @@ static void check_nan(const flow_kernel *kernel, fixture *f, int exact, const ch
 static void nan_stays_in_its_tiles(void **state)
 {
   (void)state;
-  fixture f;
-  fixture_make(&f, &(shape){ 1, 12, 12, 3, 20, { 1, 1, 1, 1 }, 1, 1, 1 });
-  tensor_set(&f.x, 0, __builtin_nan(""));
-  everywhere(FLOW_OP_convolution, &f, check_nan);
-  fixture_free(&f);
+  for (int taps = 3; taps <= 5; taps += 2) {
+    fixture f;
+    fixture_make(&f, &(shape){ 1, 12, 12, 3, 20, { 1, 1, 1, 1 }, 1, 1, 1 }, taps);
+    tensor_set(&f.x, 0, __builtin_nan(""));
+    everywhere(FLOW_OP_convolution, &f, check_nan);
+    fixture_free(&f);
+  }
 }
 
 /* Which of the variants costs less, by the shapes alone. Nobody reads dx of a few channels: those are a first layer's. */
-static int winograd_is_cheaper(const flow_device *device, int op, int n, int size, int ci, int co)
+static int winograd_is_cheaper(const flow_device *device, int op, int taps, const int *sizes)
 {
-  flow_attributes attributes = { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .padding = { 1, 1, 1, 1 }, .groups = 1 } };
+  const int n = sizes[0], size = sizes[1], ci = sizes[2], co = sizes[3], pad = taps / 2;
+  flow_attributes attributes = {
+    .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .padding = { pad, pad, pad, pad }, .groups = 1 },
+  };
   flow_operand x = { .dtype = FLOW_FLOAT32, .rank = 4, .shape = { n, size, size, ci } }, y = x, w = x;
   y.shape[3] = co;
-  w.shape[0] = w.shape[1] = 3;
+  w.shape[0] = w.shape[1] = taps;
   w.shape[2] = ci, w.shape[3] = co;
   flow_operand forward[2] = { x, w }, backward[5] = { y, x, w, y, y }, outputs[3] = { op == FLOW_OP_convolution ? y : x, w, w };
   outputs[0].unused = op == FLOW_OP_convolution_gradient && ci < 4;
@@ -390,16 +404,16 @@ static void cost_prefers_what_is_faster(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
     const flow_device *device = flow_cpu_device_for(test_isas[i]);
-    for (int k = 0; k < 2 && device; k++) {
-      int op = k ? FLOW_OP_convolution_gradient : FLOW_OP_convolution;
+    for (int k = 0; k < 4 && device; k++) {
+      int taps = k / 2 ? 5 : 3, op = k % 2 ? FLOW_OP_convolution_gradient : FLOW_OP_convolution;
       static const int better[][4] = { { 8, 56, 64, 64 }, { 8, 28, 128, 128 }, { 8, 32, 32, 32 }, { 8, 45, 32, 64 } };
       static const int worse[][4] = { { 8, 64, 3, 16 }, { 8, 64, 1, 32 }, { 1, 3, 512, 512 } };
       for (size_t m = 0; m < sizeof better / sizeof better[0]; m++)
-        if (!winograd_is_cheaper(device, op, better[m][0], better[m][1], better[m][2], better[m][3]))
-          fail_msg("%s, op %d: %d -> %d should go to winograd", test_isas[i], op, better[m][2], better[m][3]);
+        if (!winograd_is_cheaper(device, op, taps, better[m]))
+          fail_msg("%s, op %d: %d taps, %d -> %d should go to winograd", test_isas[i], op, taps, better[m][2], better[m][3]);
       for (size_t m = 0; i > 0 && m < sizeof worse / sizeof worse[0]; m++)   /* plain multiplies so slowly that nothing is worse */
-        if (winograd_is_cheaper(device, op, worse[m][0], worse[m][1], worse[m][2], worse[m][3]))
-          fail_msg("%s, op %d: %d -> %d should not go to winograd", test_isas[i], op, worse[m][2], worse[m][3]);
+        if (winograd_is_cheaper(device, op, taps, worse[m]))
+          fail_msg("%s, op %d: %d taps, %d -> %d should not go to winograd", test_isas[i], op, taps, worse[m][2], worse[m][3]);
     }
   }
 }

@@ -1,4 +1,5 @@
-/* convolution_gradient_winograd.c: the variant "winograd" of convolution_gradient: kernels of 3 x 3 with stride 1.
+/* convolution_gradient_winograd.c: the variant "winograd" of convolution_gradient: kernels of 3 x 3 and 5 x 5 with
+ * stride 1.
  *
  *   dx  is the convolution of the gradient with the weights, rotated by 180 degrees and transposed (winograd_tiles.c)
  *   dw += G^T [sum over tiles of (B^T x B) * (A dy A^T)] G
@@ -24,7 +25,8 @@ enum {
 /* How a call is walked, from its shapes alone. */
 typedef struct layout {
   flow_geometry s;
-  int     f, masked;
+  winograd_form form;
+  int f, seam, masked; /* f: outputs of a tile; seam: rows that tiles of dx see beyond them */
   int64_t planes;
   int64_t image_tiles[2];            /* of dy and dx, whichever has more rows, and of dy */
   int64_t band;                      /* rows of tiles in a canvas */
@@ -39,13 +41,16 @@ typedef struct layout {
  * chunks of nearly equal size, whose planes V and Z fit TILE_BYTES. */
 static layout layout_of(const flow_call *call)
 {
-  layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]), .f = flow_winograd_f(call) };
+  layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };
   const flow_geometry *s = &l.s;
+  l.form = flow_winograd_form(call, s);
+  l.f = winograd_outputs(l.form);
+  l.seam = winograd_taps(l.form) - 1;
   l.masked = s->relu || s->pooled;
-  l.planes = (l.f + 2) * (l.f + 2);
-  l.image_tiles[0] = flow_tiles_along(s->out[0] > s->in[0] ? s->out[0] : s->in[0], l.f);
-  l.image_tiles[1] = flow_tiles_along(s->out[1], l.f);
-  int64_t row = s->out[1] * s->channels_out * (int64_t)sizeof(float), seam = s->before[0] > 2 ? s->before[0] : 2;
+  l.planes = (int64_t)winograd_side(l.form) * winograd_side(l.form);
+  l.image_tiles[0] = flow_tiles_along(s->out[0] > s->in[0] ? s->out[0] : s->in[0], l.form);
+  l.image_tiles[1] = flow_tiles_along(s->out[1], l.form);
+  int64_t row = s->out[1] * s->channels_out * (int64_t)sizeof(float), seam = s->before[0] > l.seam ? s->before[0] : l.seam;
   l.band = (CANVAS_BYTES / row - seam) / l.f;
   if (l.band < 1) l.band = 1;
   if (l.band > l.image_tiles[0]) l.band = l.image_tiles[0];
@@ -67,7 +72,7 @@ static layout layout_of(const flow_call *call)
   int64_t channels = s->channels_in > s->channels_out ? s->channels_in : s->channels_out;
   int64_t largest = tiles < most ? tiles : most;
   l.dw_floats = (size_t)(l.planes * (flow_plane(largest * padded_in) + flow_plane(largest * padded_out) + l.s_plane + channels) + VL);
-  l.dx_floats = flow_winograd_scratch_floats(l.f, s->channels_out, l.group * l.band * flow_tiles_along(s->in[1], l.f));
+  l.dx_floats = flow_winograd_scratch_floats(l.form, s->channels_out, l.group * l.band * flow_tiles_along(s->in[1], l.form));
   return l;
 }
 
@@ -82,7 +87,7 @@ size_t FLOW_ISA_NAME(convolution_gradient_winograd_shared_bytes)(const flow_call
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (call->outputs[0].unused) return 0;
-  size_t weights = flow_winograd_weights_floats(flow_winograd_f(call), s.channels_out, s.channels_in);
+  size_t weights = flow_winograd_weights_floats(flow_winograd_form(call, &s), s.channels_out, s.channels_in);
   return ((size_t)flow_plane(flow_padded_channels(s.channels_in)) + weights) * sizeof(float);
 }
 
@@ -99,27 +104,28 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_prepare)(const flow_call
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (call->outputs[0].unused) return FLOW_OK;
   memset(call->shared, 0, (size_t)flow_padded_channels(s.channels_in) * sizeof(float));
-  flow_winograd_weights(flow_winograd_f(call), call->inputs[2].data, s.channels_in, s.channels_out, 1, 1.0f, weights_of(call, &s));
+  flow_winograd_weights(flow_winograd_form(call, &s), call->inputs[2].data, s.channels_in, s.channels_out, 1, 1.0f, weights_of(call, &s));
   return FLOW_OK;
 }
 
-/* dw += G^T S G for `inputs` inputs and `channels` outputs. dw: the first of them. sums: S of these inputs, [plane][input][BLOCK]. The 3 x
- * 3 taps of one input and VL outputs at a time. */
-ALWAYS_INLINE void add_products(const int f, const flow_geometry *s, const float *sums, int64_t plane, int64_t inputs, int64_t channels,
-                                float *dw)
+/* dw += G^T S G for `inputs` inputs and `channels` outputs. dw: the first of them. sums: S of these inputs, [plane][input][BLOCK]. The taps
+ * of one input and VL outputs at a time. */
+ALWAYS_INLINE void add_products(const winograd_form form, const flow_geometry *s, const float *sums, int64_t plane, int64_t inputs,
+                                int64_t channels, float *dw)
 {
+  const int taps = winograd_taps(form);
   int64_t tap_step = s->channels_in * s->channels_out;
   for (int64_t i = 0; i < inputs; i++, sums += BLOCK, dw += s->channels_out) {
     for (int64_t c = 0; c < channels; c += VL) {
       vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
-      winograd_columns(WINOGRAD_WEIGHT_GRADIENT, f, sums + c, (f + 2) * plane, plane, half);
-      FLOW_UNROLL(3)
-      for (int ky = 0; ky < 3; ky++) {
+      winograd_columns(WINOGRAD_WEIGHT_GRADIENT, form, sums + c, winograd_side(form) * plane, plane, half);
+      FLOW_UNROLL(5)
+      for (int ky = 0; ky < taps; ky++) {
         vf row[WINOGRAD_SIDE];
-        winograd_line(WINOGRAD_WEIGHT_GRADIENT, f, half[ky], row);
-        FLOW_UNROLL(3)
-        for (int kx = 0; kx < 3; kx++) {
-          float *to = dw + (ky * 3 + kx) * tap_step + c;
+        winograd_line(WINOGRAD_WEIGHT_GRADIENT, form, half[ky], row);
+        FLOW_UNROLL(5)
+        for (int kx = 0; kx < taps; kx++) {
+          float *to = dw + (ky * taps + kx) * tap_step + c;
           if (channels - c >= VL) vf_store(to, vf_load(to) + row[kx]);
           else for (int64_t lane = 0; lane < channels - c; lane++) to[lane] += row[kx][lane];
         }
@@ -138,8 +144,8 @@ static void weight_gradient(const layout *l, const flow_tile_source *x, const fl
   float *v = scratch, *z = v + l->planes * l->v_plane, *sums = z + l->planes * l->z_plane, *patch = sums + l->planes * l->s_plane;
   for (int64_t first = 0; first < tiles; first += l->chunk) {
     int64_t count = tiles - first < l->chunk ? tiles - first : l->chunk;
-    flow_winograd_cut(l->f, 0, x, range, first, count, v, l->v_plane, patch);
-    flow_winograd_cut(l->f, 1, dy, range, first, count, z, l->z_plane, patch);
+    flow_winograd_cut(l->form, 0, x, range, first, count, v, l->v_plane, patch);
+    flow_winograd_cut(l->form, 1, dy, range, first, count, z, l->z_plane, patch);
     for (int64_t input = 0; input < s->channels_in; input += INPUTS) {
       int64_t inputs = s->channels_in - input < INPUTS ? s->channels_in - input : INPUTS;
       for (int64_t block = 0; block < s->channels_out; block += BLOCK) {
@@ -148,8 +154,7 @@ static void weight_gradient(const layout *l, const flow_tile_source *x, const fl
           flow_winograd_tile_products(channels > VL ? 2 : 1, inputs, count, v + p * l->v_plane + input, v_step, z + p * l->z_plane + block,
                                       z_step, sums + p * l->s_plane);
         float *to = dw + input * s->channels_out + block;
-        if (l->f == 2) add_products(2, s, sums, l->s_plane, inputs, channels, to);
-        else add_products(4, s, sums, l->s_plane, inputs, channels, to);
+        WINOGRAD_WITH_FORM(l->form, add_products, s, sums, l->s_plane, inputs, channels, to);
       }
     }
   }
@@ -165,8 +170,9 @@ static flow_tile_source gradient_source(const layout *l, int64_t images, int64_t
   flow_tile_source source = { .data = g, .end = g + images * result, .image_step = result, .size = { s->out[0], s->out[1] },
                               .channels = s->channels_out };
   if (!l->masked) return source;
-  /* Tiles of dw see the rows first * f .. last * f - 1. Those of dx see f + 2 rows each and begin at row before - 2: a full convolution. */
-  int64_t begin = first * l->f + (s->before[0] < 2 ? s->before[0] - 2 : 0), end = last * l->f + s->before[0];
+  /* Tiles of dw see the rows first * f .. last * f - 1. Those of dx see l->seam more and begin at row before - l->seam: a full
+   * convolution. */
+  int64_t begin = first * l->f + (s->before[0] < l->seam ? s->before[0] - l->seam : 0), end = last * l->f + s->before[0];
   if (begin < 0) begin = 0;
   if (end > s->out[0]) end = s->out[0];
   if (end < begin) end = begin;
@@ -203,23 +209,23 @@ static void band_gradient(const flow_call *call, const layout *l, int64_t image,
     for (int64_t row = first * l->f; row < stop; row++)
       flow_sum_row(db, dy.data + i * dy.image_step + (row - dy.first_row) * s->out[1] * s->channels_out, s->channels_out, s->out[1],
                    s->channels_out);
-  flow_tile_range of_dy = cut_range(first, last, flow_tiles_along(s->out[0], l->f), l->image_tiles[1], images);
+  flow_tile_range of_dy = cut_range(first, last, flow_tiles_along(s->out[0], l->form), l->image_tiles[1], images);
   if (dw && of_dy.rows) {
     flow_tile_source from = { .data = x + image * input, .end = x + s->images * input, .image_step = input, .size = { s->in[0], s->in[1] },
                               .channels = s->channels_in, .origin = { -s->before[0], -s->before[1] } };
     weight_gradient(l, &from, &dy, &of_dy, dw, scratch);
   }
-  flow_tile_range all = cut_range(first, last, flow_tiles_along(s->in[0], l->f), flow_tiles_along(s->in[1], l->f), images);
+  flow_tile_range all = cut_range(first, last, flow_tiles_along(s->in[0], l->form), flow_tiles_along(s->in[1], l->form), images);
   if (!dx || !all.rows) return;
-  /* dx is the convolution of the gradient, padded by 2 - before, with the rotated kernel. */
-  for (int axis = 0; axis < 2; axis++) dy.origin[axis] = s->before[axis] - 2;
+  /* dx is the convolution of the gradient, padded by l->seam - before, with the rotated kernel. */
+  for (int axis = 0; axis < 2; axis++) dy.origin[axis] = s->before[axis] - l->seam;
   flow_tile_result to = { .y = dx + image * input,
                           .bias = call->shared,
                           .epilogue = flow_no_epilogue(),
                           .size = { s->in[0], s->in[1] },
                           .channels = s->channels_in };
   int64_t blocks = (to.channels + BLOCK - 1) / BLOCK;
-  flow_winograd_convolve(l->f, &dy, &all, 0, flow_tile_count(&all), 0, blocks, weights_of(call, s), &to, scratch);
+  flow_winograd_convolve(l->form, &dy, &all, 0, flow_tile_count(&all), 0, blocks, weights_of(call, s), &to, scratch);
 }
 
 /* Groups of images, or bands of one image; dw and db are added up over all of them, in this order. */
@@ -229,7 +235,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *ca
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
   float *dw = call->outputs[1].data, *db = call->outputs[2].data;
-  if (dw && !call->accumulate) memset(dw, 0, (size_t)(9 * s->channels_in * s->channels_out) * sizeof(float));
+  if (dw && !call->accumulate) memset(dw, 0, (size_t)(s->kernel[0] * s->kernel[1] * s->channels_in * s->channels_out) * sizeof(float));
   if (db && !call->accumulate) memset(db, 0, (size_t)s->channels_out * sizeof(float));
   for (int64_t image = 0; image < s->images; image += l.group) {
     int64_t images = s->images - image < l.group ? s->images - image : l.group;
@@ -243,7 +249,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *ca
 int FLOW_ISA_NAME(convolution_gradient_winograd_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX && flow_winograd_geometry(&s);
+  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX && flow_winograd_geometry(call, &s);
 }
 
 /* The canvas is written once and read by dw and dx; S goes to dw once for each chunk of tiles. */
@@ -254,15 +260,15 @@ double FLOW_ISA_NAME(convolution_gradient_winograd_cost)(const flow_call *call)
   double cost = 0, canvas = (double)(s->images * s->out[0] * s->out[1] * s->channels_out) * sizeof(float);
   if (l.masked) cost += flow_cost_cached(3 * canvas);
   if (!call->outputs[0].unused)
-    cost += flow_winograd_cost(l.f, s->images * flow_tiles_along(s->in[0], l.f) * flow_tiles_along(s->in[1], l.f), s->channels_out,
+    cost += flow_winograd_cost(l.form, s->images * flow_tiles_along(s->in[0], l.form) * flow_tiles_along(s->in[1], l.form), s->channels_out,
                                s->channels_in, call->kept);
   if (!call->outputs[1].unused) {
-    double tiles = (double)(s->images * flow_tiles_along(s->out[0], l.f) * l.image_tiles[1]), chunks = tiles / (double)l.chunk;
+    double tiles = (double)(s->images * flow_tiles_along(s->out[0], l.form) * l.image_tiles[1]), chunks = tiles / (double)l.chunk;
     double in = (double)s->channels_in, padded = (double)flow_padded_channels(s->channels_out);
-    cost += flow_cost_arithmetic(tiles * (double)l.planes * in * padded, 0.85)
-            + flow_winograd_transform_cost(l.f, tiles * ((double)flow_padded_channels(s->channels_in) + padded) / VL)
-            + flow_winograd_transform_cost(l.f, chunks * in * padded / VL)
-            + flow_winograd_traffic_cost(9 * in * padded * sizeof(float), 2 * chunks);
+    cost += flow_cost_arithmetic(tiles * (double)l.planes * in * padded, 0.85) +
+            flow_winograd_transform_cost(l.form, tiles * ((double)flow_padded_channels(s->channels_in) + padded) / VL) +
+            flow_winograd_transform_cost(l.form, chunks * in * padded / VL) +
+            flow_winograd_traffic_cost((double)(s->kernel[0] * s->kernel[1]) * in * padded * sizeof(float), 2 * chunks);
   }
   return cost;
 }

@@ -1,5 +1,6 @@
 /* convolution_winograd.c: the variant "winograd" of convolution: kernels of 3 x 3 with stride 1, by tiles of 4 x 4 outputs,
- * which take a quarter of the direct variant's multiplications, or, for an exact call, of 2 x 2.
+ * which take a quarter of the direct variant's multiplications, or, for an exact call, of 2 x 2; and kernels of 5 x 5 by tiles of 2 x 2,
+ * which take 36 of 100.
  *
  * A NaN or infinity in the input makes NaN of every output of the tiles that see it, not only of those whose kernels do. */
 #include "cpu/convolution/convolution_winograd.h"
@@ -10,10 +11,11 @@
 FLOW_PIECES(convolution_winograd);
 
 /* The tiles of one image: what the pool leaves out is not computed. */
-static flow_tile_range range_of(const flow_geometry *s, int f)
+static flow_tile_range range_of(const flow_geometry *s, winograd_form form)
 {
-  return (flow_tile_range){ .rows = flow_tiles_along(s->result[0] * s->pool[0], f), .images = s->images,
-                            .columns = flow_tiles_along(s->result[1] * s->pool[1], f) };
+  return (flow_tile_range){ .rows = flow_tiles_along(s->result[0] * s->pool[0], form),
+                            .images = s->images,
+                            .columns = flow_tiles_along(s->result[1] * s->pool[1], form) };
 }
 
 /* shared: the biases, filled up with zeros, then U. */
@@ -26,7 +28,7 @@ static float *weights_of(const flow_call *call, const flow_geometry *s)
 size_t FLOW_ISA_NAME(convolution_winograd_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  size_t weights = flow_winograd_weights_floats(flow_winograd_f(call), s.channels_in, s.channels_out);
+  size_t weights = flow_winograd_weights_floats(flow_winograd_form(call, &s), s.channels_in, s.channels_out);
   return ((size_t)flow_plane(flow_padded_channels(s.channels_out)) + weights) * sizeof(float);
 }
 
@@ -34,9 +36,9 @@ size_t FLOW_ISA_NAME(convolution_winograd_shared_bytes)(const flow_call *call)
 size_t FLOW_ISA_NAME(convolution_winograd_scratch_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  int f = flow_winograd_f(call);
-  flow_tile_range range = range_of(&s, f);
-  return flow_winograd_scratch_floats(f, s.channels_in, flow_tile_count(&range)) * sizeof(float);
+  winograd_form form = flow_winograd_form(call, &s);
+  flow_tile_range range = range_of(&s, form);
+  return flow_winograd_scratch_floats(form, s.channels_in, flow_tile_count(&range)) * sizeof(float);
 }
 
 /* U = G w G^T is made once for all chunks and members, times the input's scale. */
@@ -45,7 +47,7 @@ flow_status FLOW_ISA_NAME(convolution_winograd_prepare)(const flow_call *call)
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   memset(call->shared, 0, (size_t)flow_padded_channels(s.channels_out) * sizeof(float));
   if (s.has_bias) memcpy(call->shared, call->inputs[2].data, (size_t)s.channels_out * sizeof(float));
-  flow_winograd_weights(flow_winograd_f(call), call->inputs[1].data, s.channels_in, s.channels_out, 0, (float)s.input_scale,
+  flow_winograd_weights(flow_winograd_form(call, &s), call->inputs[1].data, s.channels_in, s.channels_out, 0, (float)s.input_scale,
                         weights_of(call, &s));
   return FLOW_OK;
 }
@@ -70,9 +72,10 @@ static void convolve(const flow_call *call, const flow_geometry *s, int64_t firs
     .channels = s->channels_out,
   };
   result.epilogue.added = flow_added(call);
-  flow_tile_range range = range_of(s, flow_winograd_f(call));
+  flow_tile_range range = range_of(s, flow_winograd_form(call, s));
   if (!result.y && !result.index) return;
-  flow_winograd_convolve(flow_winograd_f(call), &source, &range, first, last, begin, end, weights_of(call, s), &result, call->scratch);
+  flow_winograd_convolve(flow_winograd_form(call, s), &source, &range, first, last, begin, end, weights_of(call, s), &result,
+                         call->scratch);
 }
 
 /* Blocks of output channels, and tiles of all images. */
@@ -80,7 +83,7 @@ static int64_t blocks_of(const flow_geometry *s) { return (s->channels_out + BLO
 
 static int64_t tiles_of(const flow_call *call, const flow_geometry *s)
 {
-  flow_tile_range range = range_of(s, flow_winograd_f(call));
+  flow_tile_range range = range_of(s, flow_winograd_form(call, s));
   return flow_tile_count(&range);
 }
 
@@ -109,11 +112,11 @@ static int64_t groups_of(const flow_geometry *s)
 static flow_piece_grid pieces_of(const flow_call *call, const flow_geometry *s)
 {
   enum { LEAST_TILES = 12, MANY_WEIGHTS = 1 << 20 };
-  int f = flow_winograd_f(call);
-  int64_t tiles = tiles_of(call, s), chunk = flow_winograd_chunk(f, s->channels_in, tiles > 0 ? tiles : 1);
-  int64_t weights = (int64_t)flow_winograd_weights_floats(f, s->channels_in, s->channels_out) * (int64_t)sizeof(float);
+  const winograd_form form = flow_winograd_form(call, s);
+  int64_t tiles = tiles_of(call, s), chunk = flow_winograd_chunk(form, s->channels_in, tiles > 0 ? tiles : 1);
+  int64_t weights = (int64_t)flow_winograd_weights_floats(form, s->channels_in, s->channels_out) * (int64_t)sizeof(float);
   int64_t units = (tiles + LEAST_TILES - 1) / LEAST_TILES, least = tiles > 0 ? (tiles + chunk - 1) / chunk : 1;
-  double multiply_adds = (double)(tiles * (f + 2) * (f + 2)) * (double)(s->channels_in * s->channels_out);
+  double multiply_adds = (double)(tiles * winograd_side(form) * winograd_side(form)) * (double)(s->channels_in * s->channels_out);
   if (units < least) units = least;
   return flow_cut_pieces(2 * multiply_adds, units, least, groups_of(s), weights <= MANY_WEIGHTS);
 }
@@ -142,12 +145,12 @@ int FLOW_ISA_NAME(convolution_winograd_supports)(const flow_call *call)
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   for (int axis = 0; axis < 2 && s.pooled; axis++)
     if (s.pool[axis] != 2 || s.pool_stride[axis] != 2) return 0;
-  return call->inputs[0].dtype == FLOW_FLOAT32 && flow_winograd_geometry(&s);
+  return call->inputs[0].dtype == FLOW_FLOAT32 && flow_winograd_geometry(call, &s);
 }
 
 double FLOW_ISA_NAME(convolution_winograd_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  flow_tile_range range = range_of(&s, flow_winograd_f(call));
-  return flow_winograd_cost(flow_winograd_f(call), flow_tile_count(&range), s.channels_in, s.channels_out, call->kept);
+  flow_tile_range range = range_of(&s, flow_winograd_form(call, &s));
+  return flow_winograd_cost(flow_winograd_form(call, &s), flow_tile_count(&range), s.channels_in, s.channels_out, call->kept);
 }

@@ -1,11 +1,10 @@
 /* winograd_tiles.c: cutting and transforming tiles, the small products, and convolutions made of them. A convolution takes a chunk of
  * tiles: their inputs become V, once; then for each block of two vectors of output channels the products of all planes fill M, which the
  * output transform reads at once. So U is streamed once per chunk, and a plane of a block of U, read by all tiles of a chunk, stays in the
- * first-level cache, while the next plane is fetched. With f x f results of a tile there are (f + 2)^2 planes, in each of which a tile is a
- * row of V, inputs of U and outputs of M: 36 products in place of 144 where f is 4. The price is rounding: the transforms add and subtract
- * numbers that may be larger than the result. */
+ * first-level cache, while the next plane is fetched. A tile of f x f results has side^2 planes, in each of which it
+ * is a row of V, inputs of U and outputs of M: 36 products in place of 144 for F(4,3), or of 100 for F(2,5). The price is rounding: the
+ * transforms add and subtract numbers that may be larger than the result. */
 #include "cpu/convolution/winograd_tiles.h"
-#include "cpu/convolution/winograd.h"
 
 enum {
   V_BYTES = 768 * 1024,            /* of a chunk: with M inside a second-level cache */
@@ -113,25 +112,32 @@ void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, con
 /* Channels of a block as U and M hold them: two vectors, or one if one is enough. */
 static int64_t block_width(int64_t outputs, int64_t block) { return outputs - block > VL ? BLOCK : VL; }
 
+static int64_t planes_of(winograd_form form)
+{
+  return (int64_t)winograd_side(form) * winograd_side(form);
+}
+
 /* Blocks one after the other, each plane padded to an odd number of cache lines. */
-size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs)
+size_t flow_winograd_weights_floats(winograd_form form, int64_t inputs, int64_t outputs)
 {
   int64_t floats = 0;
-  for (int64_t block = 0; block < outputs; block += BLOCK) floats += (f + 2) * (f + 2) * flow_plane(inputs * block_width(outputs, block));
+  for (int64_t block = 0; block < outputs; block += BLOCK) floats += planes_of(form) * flow_plane(inputs * block_width(outputs, block));
   return (size_t)floats;
 }
 
-/* taps[9][VL inputs][VL outputs] of one vector of outputs; what w does not have is zero. input, output: the first of each. transposed:
+enum { MOST_TAPS = 25 }; /* of a kernel, both axes */
+
+/* taps[tap][VL inputs][VL outputs] of one vector of outputs; what w does not have is zero. input, output: the first of each. transposed:
  * those of the gradient, where outputs take the part of inputs and the taps come in the opposite order. */
-static void gather_taps(const float *w, int64_t channels_in, int64_t channels_out, int transposed, int64_t input, int64_t output,
-                        float taps[9][VL][VL])
+static void gather_taps(int count, const float *w, int64_t channels_in, int64_t channels_out, int transposed, int64_t input, int64_t output,
+                        float taps[MOST_TAPS][VL][VL])
 {
   int64_t inputs = (transposed ? channels_out : channels_in) - input, outputs = (transposed ? channels_in : channels_out) - output;
-  if (inputs < VL || outputs < VL) memset(taps, 0, 9 * sizeof taps[0]);
+  if (inputs < VL || outputs < VL) memset(taps, 0, (size_t)count * sizeof taps[0]);
   if (inputs > VL) inputs = VL;
   if (outputs > VL) outputs = VL;
-  for (int tap = 0; tap < 9; tap++) {
-    const float *from = w + (transposed ? 8 - tap : tap) * channels_in * channels_out;
+  for (int tap = 0; tap < count; tap++) {
+    const float *from = w + (transposed ? count - 1 - tap : tap) * channels_in * channels_out;
     if (!transposed) {
       from += input * channels_out + output;
       for (int64_t i = 0; i < inputs; i++) memcpy(taps[tap][i], from + i * channels_out, (size_t)outputs * sizeof(float));
@@ -143,36 +149,36 @@ static void gather_taps(const float *w, int64_t channels_in, int64_t channels_ou
   }
 }
 
-/* u[block][plane][input][output of the block] = G w G^T (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015) with (f
- * + 2)^2 planes. transposed: for the input gradient, with inputs and outputs exchanged and the kernel rotated (gather_taps). scale: a
+/* u[block][plane][input][output of the block] = G w G^T (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2015) with
+ * side^2 planes. transposed: for the input gradient, with inputs and outputs exchanged and the kernel rotated (gather_taps). scale: a
  * factor on all weights, which plans use for inputs that are bytes. */
-ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale,
-                                     float *u)
+ALWAYS_INLINE void transform_weights(const winograd_form form, const float *w, int64_t channels_in, int64_t channels_out, int transposed,
+                                     float scale, float *u)
 {
   int64_t inputs = transposed ? channels_out : channels_in, outputs = transposed ? channels_in : channels_out;
-  float taps[9][VL][VL];
+  const int taps_along = winograd_taps(form), count = taps_along * taps_along;
+  float taps[MOST_TAPS][VL][VL];
   for (int64_t block = 0; block < outputs; block += BLOCK) {
     int64_t width = block_width(outputs, block), plane = flow_plane(inputs * width);
     for (int64_t output = 0; output < width; output += VL) {
       for (int64_t input = 0; input < inputs; input += VL) {
-        gather_taps(w, channels_in, channels_out, transposed, input, block + output, taps);
-        for (int i = 0; i < 9 * VL && scale != 1; i++) {
+        gather_taps(count, w, channels_in, channels_out, transposed, input, block + output, taps);
+        for (int i = 0; i < count * VL && scale != 1; i++) {
           float *tap = taps[i / VL][i % VL];
           vf_store(tap, vf_load(tap) * scale);
         }
         for (int64_t i = 0; i < VL && input + i < inputs; i++)
-          winograd_square(WINOGRAD_WEIGHTS, f, taps[0][i], 3 * VL * VL, VL * VL, u + (input + i) * width + output, plane);
+          winograd_square(WINOGRAD_WEIGHTS, form, taps[0][i], taps_along * VL * VL, VL * VL, u + (input + i) * width + output, plane);
       }
     }
-    u += (f + 2) * (f + 2) * plane;
+    u += planes_of(form) * plane;
   }
 }
 
-/* f as a constant, so that the transforms are unrolled. */
-void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u)
+void flow_winograd_weights(winograd_form form, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale,
+                           float *u)
 {
-  if (f == 2) transform_weights(2, w, channels_in, channels_out, transposed, scale, u);
-  else transform_weights(4, w, channels_in, channels_out, transposed, scale, u);
+  WINOGRAD_WITH_FORM(form, transform_weights, w, channels_in, channels_out, transposed, scale, u);
 }
 
 /* ---- tiles of inputs ----------------------------------------------------------------------------------------------- */
@@ -199,10 +205,11 @@ static void copy_patch(const flow_tile_source *source, const float *image, int64
 
 /* Tiles first .. first + count - 1, transformed, to[plane][tile][padded channels]. A tile inside of the image is read where it is, unless
  * its last vector would reach past the end of the memory; others are copied into `patch` with zeros around them. */
-ALWAYS_INLINE void cut_tiles(const int f, const winograd_transform transform, const flow_tile_source *source, const flow_tile_range *range,
-                             int64_t first, int64_t count, float *to, int64_t plane_step, float *patch)
+ALWAYS_INLINE void cut_tiles(const winograd_form form, const winograd_transform transform, const flow_tile_source *source,
+                             const flow_tile_range *range, int64_t first, int64_t count, float *to, int64_t plane_step, float *patch)
 {
-  const int64_t size = winograd_reads(transform, f), channels = source->channels, padded = flow_padded_channels(channels);
+  const int64_t size = winograd_reads(transform, form), f = winograd_outputs(form), channels = source->channels;
+  const int64_t padded = flow_padded_channels(channels);
   for (int64_t t = 0; t < count; t++, to += padded) {
     flow_tile_place at = flow_tile_at(range, first + t);
     const float *image = source->data + at.image * source->image_step, *from = patch;
@@ -214,37 +221,33 @@ ALWAYS_INLINE void cut_tiles(const int f, const winograd_transform transform, co
       if (source->end - last >= padded) from = pixel, row_step = source->size[1] * channels;
     }
     if (from == patch) copy_patch(source, image, top, left, size, patch);
-    for (int64_t c = 0; c < channels; c += VL) winograd_square(transform, f, from + c, row_step, channels, to + c, plane_step);
+    for (int64_t c = 0; c < channels; c += VL) winograd_square(transform, form, from + c, row_step, channels, to + c, plane_step);
   }
 }
 
-/* f and the transform as constants, so that each of the four cases is compiled for itself. */
-void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t count,
-                       float *to, int64_t plane_step, float *patch)
+/* The transform as a constant, too, so that each case is compiled for itself. */
+void flow_winograd_cut(winograd_form form, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first,
+                       int64_t count, float *to, int64_t plane_step, float *patch)
 {
-  if (gradients) {
-    if (f == 2) cut_tiles(2, WINOGRAD_GRADIENT, source, range, first, count, to, plane_step, patch);
-    else cut_tiles(4, WINOGRAD_GRADIENT, source, range, first, count, to, plane_step, patch);
-  } else {
-    if (f == 2) cut_tiles(2, WINOGRAD_INPUT, source, range, first, count, to, plane_step, patch);
-    else cut_tiles(4, WINOGRAD_INPUT, source, range, first, count, to, plane_step, patch);
-  }
+  if (gradients) WINOGRAD_WITH_FORM(form, cut_tiles, WINOGRAD_GRADIENT, source, range, first, count, to, plane_step, patch);
+  else WINOGRAD_WITH_FORM(form, cut_tiles, WINOGRAD_INPUT, source, range, first, count, to, plane_step, patch);
 }
 
 /* ---- tiles of outputs ---------------------------------------------------------------------------------------------- */
 
 /* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. plane: floats from plane to plane of m. more: what is
  * added to each result, of what is not pooled, as are the limits; NULL: nothing. */
-ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf_limits within, const vf (*more)[4],
-                               int relu, vf values[4][4], vi argmax[4][4])
+ALWAYS_INLINE void finish_tile(const winograd_form form, const int pooled, const float *m, int64_t plane, vf bias, vf_limits within,
+                               const vf (*more)[4], int relu, vf values[4][4], vi argmax[4][4])
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
-  winograd_columns(WINOGRAD_OUTPUT, f, m, (f + 2) * plane, plane, half);
+  const int f = winograd_outputs(form);
+  winograd_columns(WINOGRAD_OUTPUT, form, m, winograd_side(form) * plane, plane, half);
   FLOW_UNROLL(4)
   for (int i = 0; i < f; i += 1 + pooled) {
     vf row[2][WINOGRAD_SIDE];
-    winograd_line(WINOGRAD_OUTPUT, f, half[i], row[0]);
-    if (pooled) winograd_line(WINOGRAD_OUTPUT, f, half[i + 1], row[1]);
+    winograd_line(WINOGRAD_OUTPUT, form, half[i], row[0]);
+    if (pooled) winograd_line(WINOGRAD_OUTPUT, form, half[i + 1], row[1]);
     FLOW_UNROLL(4)
     for (int j = 0; j < f; j += 1 + pooled) {
       if (!pooled) {
@@ -268,10 +271,10 @@ ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, in
 /* Writes `rows` x `columns` pixels of one tile from the planes in m, which are `width` channels wide. y, index: its first pixel and
  * channel. At the right and lower edge a tile has fewer pixels than f x f, and the last vector may have fewer channels: then elements are
  * copied one by one. */
-ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_result *result, const float *m, int64_t plane,
+ALWAYS_INLINE void write_tile(const winograd_form form, const int pooled, const flow_tile_result *result, const float *m, int64_t plane,
                               const float *bias, int64_t channels, int64_t rows, int64_t columns, float *y, uint8_t *index)
 {
-  const int side = pooled ? f / 2 : f;
+  const int side = winograd_outputs(form) / (pooled ? 2 : 1);
   const vf_limits within = vf_limits_of(result->epilogue);
   int64_t pixel_step = result->channels, row_step = result->size[1] * result->channels;
   const float *added = result->epilogue.added ? flow_epilogue_at(result->epilogue, y - result->y).added : NULL;
@@ -283,7 +286,7 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
         const float *from = added + i * row_step + j * pixel_step + c;
         more[i][j] = i >= rows || j >= columns ? (vf){ 0 } : channels - c >= VL ? vf_load(from) : vf_load_part(from, (int)(channels - c));
       }
-    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), within, added ? (const vf(*)[4])more : NULL, result->relu, values, argmax);
+    finish_tile(form, pooled, m + c, plane, vf_load(bias + c), within, added ? (const vf(*)[4])more : NULL, result->relu, values, argmax);
     int64_t lanes = channels - c;
     if (rows == side && columns == side && lanes >= VL) {
       FLOW_UNROLL(4)
@@ -309,10 +312,10 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
 }
 
 /* The outputs of tiles first .. first + count - 1 for one block of channels. */
-ALWAYS_INLINE void write_tiles(const int f, const int pooled, const flow_tile_result *result, const flow_tile_range *range, int64_t first,
-                               int64_t count, int64_t block, const float *m, int64_t width, int64_t plane)
+ALWAYS_INLINE void write_tiles(const winograd_form form, const int pooled, const flow_tile_result *result, const flow_tile_range *range,
+                               int64_t first, int64_t count, int64_t block, const float *m, int64_t width, int64_t plane)
 {
-  const int64_t side = pooled ? f / 2 : f;
+  const int64_t side = winograd_outputs(form) / (pooled ? 2 : 1);
   int64_t channels = result->channels - block < width ? result->channels - block : width;
   for (int64_t t = 0; t < count; t++, m += width) {
     flow_tile_place at = flow_tile_at(range, first + t);
@@ -320,7 +323,7 @@ ALWAYS_INLINE void write_tiles(const int f, const int pooled, const flow_tile_re
     int64_t rows = result->size[0] - row < side ? result->size[0] - row : side;
     int64_t columns = result->size[1] - column < side ? result->size[1] - column : side;
     int64_t to = ((at.image * result->size[0] + row) * result->size[1] + column) * result->channels + block;
-    write_tile(f, pooled, result, m, plane, result->bias + block, channels, rows, columns, result->y ? result->y + to : NULL,
+    write_tile(form, pooled, result, m, plane, result->bias + block, channels, rows, columns, result->y ? result->y + to : NULL,
                result->index ? result->index + to : NULL);
   }
 }
@@ -329,34 +332,34 @@ ALWAYS_INLINE void write_tiles(const int f, const int pooled, const flow_tile_re
 
 /* As many tiles as have V_BYTES of transformed inputs, but at least as many as a product sums in registers. Results do not depend on it: a
  * tile's sums are the same in any chunk. */
-int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles)
+int64_t flow_winograd_chunk(winograd_form form, int64_t inputs, int64_t tiles)
 {
-  int64_t bytes = (f + 2) * (f + 2) * flow_padded_channels(inputs) * (int64_t)sizeof(float), count = V_BYTES / bytes;
+  int64_t bytes = planes_of(form) * flow_padded_channels(inputs) * (int64_t)sizeof(float), count = V_BYTES / bytes;
   if (count > TILES) count = TILES;
   if (count < ROWS_1) count = ROWS_1;
   return tiles < count ? tiles : count;
 }
 
-/* V, M, and a patch of (f + 2)^2 pixels that is read in whole vectors. */
-size_t flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles)
+/* V, M, and a patch of side^2 pixels that is read in whole vectors. */
+size_t flow_winograd_scratch_floats(winograd_form form, int64_t inputs, int64_t tiles)
 {
-  int64_t count = flow_winograd_chunk(f, inputs, tiles), planes = (f + 2) * (f + 2);
+  int64_t count = flow_winograd_chunk(form, inputs, tiles), planes = planes_of(form);
   return (size_t)(planes * (flow_plane(count * flow_padded_channels(inputs)) + flow_plane(count * BLOCK) + inputs) + 2 * VL);
 }
 
-/* flow_winograd_convolve for an f that is known when this is compiled. `scratch`: V, M, then a patch. tile, last: the range of tiles;
+/* flow_winograd_convolve for a form that is known when this is compiled. `scratch`: V, M, then a patch. tile, last: the range of tiles;
  * begin, end: of blocks of output channels, so that a call can be cut both ways. */
-ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const flow_tile_range *range, int64_t tile, int64_t last,
-                            int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch)
+ALWAYS_INLINE void convolve(const winograd_form form, const flow_tile_source *source, const flow_tile_range *range, int64_t tile,
+                            int64_t last, int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {
-  const int64_t planes = (f + 2) * (f + 2), inputs = source->channels, padded = flow_padded_channels(inputs);
-  const int64_t chunk = flow_winograd_chunk(f, inputs, flow_tile_count(range));
+  const int64_t planes = planes_of(form), inputs = source->channels, padded = flow_padded_channels(inputs);
+  const int64_t chunk = flow_winograd_chunk(form, inputs, flow_tile_count(range));
   const int64_t v_plane = flow_plane(chunk * padded), m_plane = flow_plane(chunk * BLOCK);
-  const int64_t all = (int64_t)flow_winograd_weights_floats(f, inputs, result->channels);
+  const int64_t all = (int64_t)flow_winograd_weights_floats(form, inputs, result->channels);
   float *v = scratch, *m = v + planes * v_plane, *patch = m + planes * m_plane;
   for (; tile < last; tile += chunk) {
     int64_t count = last - tile < chunk ? last - tile : chunk;
-    flow_winograd_cut(f, 0, source, range, tile, count, v, v_plane, patch);
+    flow_winograd_cut(form, 0, source, range, tile, count, v, v_plane, patch);
     /* A block's planes of M are written and transformed back before the next block: M has one block, however many channels there are. */
     const float *weights = u + begin * planes * flow_plane(inputs * BLOCK);       /* all blocks but the last are whole */
     for (int64_t block = begin * BLOCK; block < end * BLOCK; block += BLOCK) {
@@ -368,16 +371,14 @@ ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const f
         else
           multiply_rows(multiply_1, ROWS_1, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width, &ahead);
       }
-      if (result->pooled) write_tiles(f, 1, result, range, tile, count, block, m, width, m_plane);
-      else write_tiles(f, 0, result, range, tile, count, block, m, width, m_plane);
+      if (result->pooled) write_tiles(form, 1, result, range, tile, count, block, m, width, m_plane);
+      else write_tiles(form, 0, result, range, tile, count, block, m, width, m_plane);
     }
   }
 }
 
-/* f as a constant, so that the transforms are unrolled. */
-void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last, int64_t begin,
-                            int64_t end, const float *u, const flow_tile_result *result, float *scratch)
+void flow_winograd_convolve(winograd_form form, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last,
+                            int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch)
 {
-  if (f == 2) convolve(2, source, range, first, last, begin, end, u, result, scratch);
-  else convolve(4, source, range, first, last, begin, end, u, result, scratch);
+  WINOGRAD_WITH_FORM(form, convolve, source, range, first, last, begin, end, u, result, scratch);
 }

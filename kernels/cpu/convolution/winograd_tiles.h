@@ -1,8 +1,8 @@
-/* winograd_tiles.h: two-dimensional Winograd convolutions F(f x f, 3 x 3), the engine of the variants "winograd" of
+/* winograd_tiles.h: two-dimensional Winograd convolutions F(f x f, r x r), the engine of the variants "winograd" of
  * convolution (convolution_winograd.c) and convolution_gradient (convolution_gradient_winograd.c).
  *
- * A tile is f x f outputs; it sees side x side inputs, side = f + 2. The transforms turn tiles into `side * side` planes,
- * matrices {tile, channel}, which the small products multiply plane by plane:
+ * A tile is f x f outputs; it sees side x side inputs, side = f + r - 1 (winograd.h). The transforms turn tiles into `side * side`
+ * planes, matrices {tile, channel}, which the small products multiply plane by plane:
  *   outputs           M[p] {tile, out} = V[p] {tile, in} U[p] {in, out}
  *   weight gradients  S[p] {in, out}   = V[p]^T Z[p] {tile, out}
  * Tiles are taken together over rows and images, as many as the scratch block holds. Each sum has a fixed order that does
@@ -11,6 +11,7 @@
 #define FLOW_CPU_CONVOLUTION_WINOGRAD_TILES_H
 
 #include "cpu/convolution/convolution.h"
+#include "cpu/convolution/winograd.h"
 
 /* Images that tiles are cut from; beyond them there are zeros. */
 typedef struct flow_tile_source {
@@ -55,7 +56,10 @@ static inline int64_t flow_plane(int64_t floats)
 }
 
 /* Tiles that cover this many outputs of an axis; the last one may reach beyond them. */
-static inline int64_t flow_tiles_along(int64_t outputs, int f) { return (outputs + f - 1) / f; }
+static inline int64_t flow_tiles_along(int64_t outputs, winograd_form form)
+{
+  return (outputs + winograd_outputs(form) - 1) / winograd_outputs(form);
+}
 
 #define flow_winograd_weights        FLOW_ISA_NAME(winograd_weights)
 #define flow_winograd_weights_floats FLOW_ISA_NAME(winograd_weights_floats)
@@ -65,25 +69,26 @@ static inline int64_t flow_tiles_along(int64_t outputs, int f) { return (outputs
 #define flow_winograd_cut            FLOW_ISA_NAME(winograd_cut)
 #define flow_winograd_tile_products  FLOW_ISA_NAME(winograd_tile_products)
 
-/* U of a kernel scale * w {3, 3, in, out}: per block of output channels [plane][in][channels of the block]. transposed: of the kernel
+/* U of a kernel scale * w {taps, taps, in, out}: per block of output channels [plane][in][channels of the block]. transposed: of the kernel
  * of the input gradient, which is rotated by 180 degrees and has inputs and outputs exchanged. */
-void   flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u);
-size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs);
+void flow_winograd_weights(winograd_form form, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale,
+                           float *u);
+size_t flow_winograd_weights_floats(winograd_form form, int64_t inputs, int64_t outputs);
 
 /* Tiles taken together by a convolution of `tiles` tiles, and its scratch. */
-int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles);
-size_t  flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles);
+int64_t flow_winograd_chunk(winograd_form form, int64_t inputs, int64_t tiles);
+size_t flow_winograd_scratch_floats(winograd_form form, int64_t inputs, int64_t tiles);
 
 /* The convolution for tiles [first, last) of a range and blocks [begin, end) of output channels. u: as flow_winograd_weights made it for
  * these inputs and outputs; scratch: for all tiles of the range. */
-void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last, int64_t begin,
-                            int64_t end, const float *u, const flow_tile_result *result, float *scratch);
+void flow_winograd_convolve(winograd_form form, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t last,
+                            int64_t begin, int64_t end, const float *u, const flow_tile_result *result, float *scratch);
 
 /* Tiles first .. first + count - 1, transformed: to[plane * plane_step + tile * padded channels + channel]; what is in the
- * filled up channels is undefined. gradients: f x f gradients of outputs become Z, else inputs become V.
+ * filled up channels is undefined. gradients: those of outputs become Z, else inputs become V.
  * patch: [side * side * channels + VL]. */
-void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t count,
-                       float *to, int64_t plane_step, float *patch);
+void flow_winograd_cut(winograd_form form, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first,
+                       int64_t count, float *to, int64_t plane_step, float *patch);
 
 /* s[i * BLOCK + channel] = sum over tiles, in order, of v[tile * v_step + i] * z[tile * z_step + channel], for i < inputs
  * and one or two vectors of channels. */
