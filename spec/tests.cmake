@@ -19,6 +19,11 @@ set(FLOW_EMULATED_OPTIONS "-O3;$<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>;
 flow_pick(files FLOW_EMULATION_FILES bodies.c)
 set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS}")
 list(APPEND FLOW_EMULATED_OPTIONS -O1)
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-ftrivial-auto-var-init=pattern FLOW_PATTERNS)      # what no thread has set is no zero there, as in registers
+if(FLOW_PATTERNS)
+  list(APPEND FLOW_EMULATED_OPTIONS -ftrivial-auto-var-init=pattern)
+endif()
 flow_pick(files FLOW_EMULATION_FILES raced_bodies.c)
 set_source_files_properties(${files} PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/${FLOW_EMULATION}/bodies.c
   COMPILE_OPTIONS "${FLOW_EMULATED_OPTIONS};$<$<NOT:$<BOOL:${FLOW_SANITIZE}>>:-fsanitize=thread>")

@@ -197,6 +197,13 @@ static void what_a_warp_waits_for_is_no_race(void **state)
   assert_false(goes(4, 1, 1));
 }
 
+static void end_block(void)
+{
+  begin_block(0);
+  emulated_here.shared = NULL;
+  emulated_here.shared_bytes = 0;
+}
+
 /* Blocks have their own memory; in the device's, the last one to arrive finds what those wrote that arrived before. */
 static void what_blocks_arrive_for_is_no_race(void **state)
 {
@@ -209,13 +216,58 @@ static void what_blocks_arrive_for_is_no_race(void **state)
       assert_true(goes(0, 1, is_shared));
       if (arrives) emulated_arrive(arrives == 1 ? &counter : &another, 0);
       begin_block(2);
+      emulated_here.thread = 0;
       if (arrives) emulated_arrive(&counter, 1);
       assert_int_equal(goes(0, 0, is_shared), is_shared || arrives == 1);
     }
   }
+  end_block();
+}
+
+/* One thread arrives for its block: others wait for each other before, where they have written, and afterwards, where they read. */
+static void who_arrives_brings_what_barriers_are_before(void **state)
+{
+  static const uint32_t counter;
+  (void)state;
+  for (int writer = 0; writer < 2; writer++) {
+    for (int barriers = 0; barriers < 4; barriers++) {
+      for (int late = 0; late < 2; late++) {
+        emulated_races_begin(FLOW_OP_abs);
+        begin_block(7);
+        if (!late) assert_true(goes(writer, 1, 0));
+        emulated_here.barrier += barriers & 1;
+        emulated_here.thread = 0;
+        emulated_arrive(&counter, 0);
+        emulated_here.barrier += late;
+        if (late) assert_true(goes(writer, 1, 0));
+        begin_block(2);
+        emulated_here.thread = 3;
+        emulated_arrive(&counter, 1);
+        emulated_here.barrier += barriers >> 1;
+        assert_int_equal(goes(4, 0, 0), !late && barriers >> 1 && (writer == 0 || barriers & 1));
+      }
+    }
+  }
+  end_block();
+}
+
+/* Beside a block's memory is nothing, and who has to come together comes. */
+static void what_a_gpu_would_not_forgive_is_told(void **state)
+{
+  (void)state;
+  emulated_races_begin(FLOW_OP_abs);
   begin_block(0);
-  emulated_here.shared = NULL;
-  emulated_here.shared_bytes = 0;
+  assert_true(emulated_race_visit_shared(emulated_here.shared + 4, 4, 1));
+  assert_false(emulated_race_visit_shared(emulated_here.shared + 5, 4, 1));
+  assert_non_null(strstr(emulated_refusal(), "abs writes 4 bytes, of which the last is 1 bytes beside the 8 bytes of the block's memory"));
+  assert_false(emulated_race_visit_shared(emulated_here.shared - 1, 2, 0));
+  emulated_together();
+  assert_int_equal(emulated_bounds_leave(), 0);
+  emulated_here.thread = 5;
+  emulated_together();
+  assert_int_equal(emulated_bounds_leave(), 1);
+  assert_non_null(strstr(emulated_refusal(), "divergence: abs: thread 5 of block 0"));
+  end_block();
 }
 
 static void nothing_is_told_unless_it_is_asked_for(void **state)
@@ -238,6 +290,8 @@ int main(void)
     cmocka_unit_test(what_barriers_order_is_no_race),
     cmocka_unit_test(what_a_warp_waits_for_is_no_race),
     cmocka_unit_test(what_blocks_arrive_for_is_no_race),
+    cmocka_unit_test(who_arrives_brings_what_barriers_are_before),
+    cmocka_unit_test(what_a_gpu_would_not_forgive_is_told),
     cmocka_unit_test(nothing_is_told_unless_it_is_asked_for),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -19,12 +19,15 @@ BODY void publish(void)
 /* Before the thread reads what other blocks published. */
 BODY void observe(void) { publish(); }
 
-/* Whether the block is the last of `all`, at most 2^32 - 1. */
+/* Whether the block is the last of `all`, at most 2^32 - 1. One fence is for what the block brings, the other for what the last one finds:
+ * a barrier makes either good for the block's other threads (release and acquire patterns of the PTX ISA's memory model). */
 BODY int arrive(uint32_t *counter, int64_t all)
 {
 #if defined(__CUDACC__)
   __threadfence();
-  return atomicInc(counter, (uint32_t)all - 1) == (uint32_t)all - 1;
+  const int is_last = atomicInc(counter, (uint32_t)all - 1) == (uint32_t)all - 1;
+  if (is_last) __threadfence();
+  return is_last;
 #else
   int is_last = *counter == (uint32_t)all - 1;
 #ifdef WATCH_ARRIVAL /* for who watches emulated blocks */

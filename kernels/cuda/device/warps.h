@@ -36,8 +36,10 @@ enum { HELD = BLOCK_THREADS };
 #else
 #define COMPILED_ONCE static __attribute__((unused, noipa))
 #endif
-#ifndef WATCH_THREAD /* for who watches emulated threads: which one goes on, -1: all of them; and that they have waited for each other */
+#ifndef WATCH_THREAD /* for who watches emulated threads: which one goes on, -1: all of them; that they do something together; and that they
+                      * have waited for each other */
 #define WATCH_THREAD(number) ((void)0)
+#define WATCH_TOGETHER() ((void)0)
 #define WATCH_BARRIER() ((void)0)
 #endif
 #define WHOLE 0
@@ -91,6 +93,7 @@ BODY void combine_rows(row_result what, float (*values)[2])
     values[0][i] = of_two(what, values[0][i], __shfl_xor_sync(0xffffffffu, values[0][i], 2));
   }
 #else
+  WATCH_TOGETHER();
   for (int first = 0; first < HELD; first += 4) {
     for (int i = 0; i < 2; i++) {
       float all = of_two(what, of_two(what, values[first][i], values[first + 1][i]),
@@ -262,6 +265,7 @@ BODY void multiply_tile(int dtype, int exact, tile_way way, int step, int column
 {
   enum { MOST_STEP = 16, MOST_COLUMNS = 256 };
   float b[MOST_STEP][MOST_COLUMNS];
+  WATCH_TOGETHER();
   const int depth = columns_of_step(dtype), in_word = depth / 8;
   for (int k = 0; k < depth; k++) {
     for (int n = 0; n < columns * COLUMNS_OF_SUMS; n++) {

@@ -165,6 +165,13 @@ static int64_t distance(const char *from, const char *to)
   return least;
 }
 
+/* What is not all right is told once. */
+void emulated_bounds_break(void)
+{
+  broken = 1;
+  watched = NULL;
+}
+
 /* Whether it is a tensor's, or memory that the call shares, rather than the runtime's own. */
 static int look_up(const char *from, const char *to, int write)
 {
@@ -179,8 +186,7 @@ static int look_up(const char *from, const char *to, int write)
   if (block && !block->pool && to <= block->start + block->bytes) return 0;
   emulated_refuse("out of bounds: %s %s %d bytes, of which the last is %lld bytes beside what it was given",
                   flow_cuda_op_name(watched->op), write ? "writes" : "reads", (int)(to - from), (long long)distance(from, to));
-  broken = 1;
-  watched = NULL;
+  emulated_bounds_break();
   return 0;
 }
 
@@ -192,88 +198,59 @@ static inline int look_at(const char *from, size_t bytes, int write)
   return watched && ((from >= last.from && from + bytes <= last.to) || look_up(from, from + bytes, write));
 }
 
-static void end_watching(int found_nothing)
-{
-  if (found_nothing) return;
-  broken = 1;
-  watched = NULL;
-}
-
-/* The same, and whether other threads touch the same bytes. */
+/* The same, and whether other threads touch the same bytes. What is next to a block's memory belongs to nobody. */
 static inline void compare(const void *at, size_t bytes, int write)
 {
-  const char *from = at;
-  if (watched && from >= emulated_here.shared && from < emulated_here.shared + emulated_here.shared_bytes)
-    end_watching(emulated_race_visit_shared(from, bytes, write));
-  else if (look_at(from, bytes, write)) end_watching(emulated_race_visit(from, bytes, write));
+  const char *from = at, *shared = emulated_here.shared;
+  int right = 1;
+  if (watched && shared && from >= shared - EMULATED_SLACK && from < shared + emulated_here.shared_bytes + EMULATED_SLACK)
+    right = emulated_race_visit_shared(from, bytes, write);
+  else if (look_at(from, bytes, write)) right = emulated_race_visit(from, bytes, write);
+  if (!right) emulated_bounds_break();
 }
 
-/* Called by watched_bodies.c, as gcc and clang name them. AddressSanitizer has functions of these names. */
+/* Functions that the compiler calls for accesses, as gcc and clang name them: the same for each number of bytes. */
+#define CALLED(name, bytes, see, write) \
+  void name(const void *at);            \
+  void name(const void *at)             \
+  {                                     \
+    see(at, bytes, write);              \
+  }
+#define CALLED_FOR_MANY(name, see, write)  \
+  void name(const void *at, size_t bytes); \
+  void name(const void *at, size_t bytes)  \
+  {                                        \
+    see(at, bytes, write);                 \
+  }
+#define EACH_WIDTH(X) X(1) X(2) X(4) X(8) X(16)
+
+/* By watched_bodies.c. AddressSanitizer has functions of these names. */
 #if !defined(__SANITIZE_ADDRESS__)
-#define ACCESSES(bytes)                                       \
-  void __asan_load##bytes##_noabort(const void *at);          \
-  void __asan_store##bytes##_noabort(const void *at);         \
-  void __asan_load##bytes##_noabort(const void *at) { look_at(at, bytes, 0); }   \
-  void __asan_store##bytes##_noabort(const void *at) { look_at(at, bytes, 1); }
-ACCESSES(1);
-ACCESSES(2);
-ACCESSES(4);
-ACCESSES(8);
-ACCESSES(16);
-#undef ACCESSES
-void __asan_loadN_noabort(const void *at, size_t bytes);
-void __asan_storeN_noabort(const void *at, size_t bytes);
+#define X(bytes) CALLED(__asan_load##bytes##_noabort, bytes, look_at, 0) CALLED(__asan_store##bytes##_noabort, bytes, look_at, 1)
+EACH_WIDTH(X)
+#undef X
+CALLED_FOR_MANY(__asan_loadN_noabort, look_at, 0)
+CALLED_FOR_MANY(__asan_storeN_noabort, look_at, 1)
 void __asan_handle_no_return(void);
-void __asan_loadN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 0); }
-void __asan_storeN_noabort(const void *at, size_t bytes) { look_at(at, bytes, 1); }
 void __asan_handle_no_return(void) { }
 #endif
 
-/* Called by raced_bodies.c. ThreadSanitizer has functions of these names. */
+/* By raced_bodies.c. ThreadSanitizer has functions of these names. */
 #if !defined(__SANITIZE_THREAD__)
-#define ACCESSES(bytes)                               \
-  void __tsan_read##bytes(const void *at);            \
-  void __tsan_write##bytes(const void *at);           \
-  void __tsan_unaligned_read##bytes(const void *at);  \
-  void __tsan_unaligned_write##bytes(const void *at); \
-  void __tsan_read##bytes(const void *at)             \
-  {                                                   \
-    compare(at, bytes, 0);                            \
-  }                                                   \
-  void __tsan_write##bytes(const void *at)            \
-  {                                                   \
-    compare(at, bytes, 1);                            \
-  }                                                   \
-  void __tsan_unaligned_read##bytes(const void *at)   \
-  {                                                   \
-    compare(at, bytes, 0);                            \
-  }                                                   \
-  void __tsan_unaligned_write##bytes(const void *at)  \
-  {                                                   \
-    compare(at, bytes, 1);                            \
-  }
-ACCESSES(1);
-ACCESSES(2);
-ACCESSES(4);
-ACCESSES(8);
-ACCESSES(16);
-#undef ACCESSES
-void __tsan_read_range(const void *at, size_t bytes);
-void __tsan_write_range(const void *at, size_t bytes);
+#define X(bytes)                                          \
+  CALLED(__tsan_read##bytes, bytes, compare, 0)           \
+  CALLED(__tsan_unaligned_read##bytes, bytes, compare, 0) \
+  CALLED(__tsan_write##bytes, bytes, compare, 1) CALLED(__tsan_unaligned_write##bytes, bytes, compare, 1)
+EACH_WIDTH(X)
+#undef X
+CALLED_FOR_MANY(__tsan_read_range, compare, 0)
+CALLED_FOR_MANY(__tsan_write_range, compare, 1)
 void *__tsan_memcpy(void *to, const void *from, size_t bytes);
 void *__tsan_memmove(void *to, const void *from, size_t bytes);
 void *__tsan_memset(void *to, int byte, size_t bytes);
 void __tsan_init(void);
 void __tsan_func_entry(void *caller);
 void __tsan_func_exit(void);
-void __tsan_read_range(const void *at, size_t bytes)
-{
-  compare(at, bytes, 0);
-}
-void __tsan_write_range(const void *at, size_t bytes)
-{
-  compare(at, bytes, 1);
-}
 void *__tsan_memmove(void *to, const void *from, size_t bytes)
 {
   compare(from, bytes, 0);

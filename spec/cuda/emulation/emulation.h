@@ -242,6 +242,8 @@ emulated_bounds *emulated_bounds_take(cudaStream_t stream, int kernel, const voi
 void emulated_bounds_enter(const emulated_bounds *bounds);   /* accesses from now on keep to them */
 int  emulated_bounds_leave(void);                            /* whether they did not: the thread's text says what happened */
 
+void emulated_bounds_break(void); /* something else is not as it must be, which the thread's text says */
+
 int  emulated_bounds_op(const emulated_bounds *bounds);      /* the op whose launch it is */
 
 /* ---- libraries (launches.c) ---- */
@@ -251,14 +253,14 @@ flow_status emulated_may_plan(void);
 
 /* ---- threads that meet at the same bytes (races.c) ---- */
 
-enum { EMULATED_ALL_THREADS = -1 };
+enum { EMULATED_ALL_THREADS = -1, EMULATED_SLACK = 4096 };
 /* Whose accesses are carried out: of a launch, a block, between which of its barriers, and, where warps wait for their own threads, between
  * which of these waits. */
 typedef struct emulated_place {
   uint32_t launch;
   int op, barrier, round, thread;
   int64_t block;
-  const char *shared; /* the block's memory */
+  const char *shared; /* the block's memory, with EMULATED_SLACK bytes of nobody's on both sides */
   size_t shared_bytes;
 } emulated_place;
 extern emulated_place emulated_here;
@@ -266,6 +268,7 @@ extern emulated_place emulated_here;
 void emulated_races_begin(int op); /* another launch */
 void emulated_races_block(int64_t block, const void *shared, size_t bytes);
 void emulated_arrive(const void *counter, int is_last); /* arrival.h */
+void emulated_together(void);                           /* all threads are here, not one of them: barriers, and what warps do (warps.h) */
 /* An access of the present thread, to the device's memory or the block's. 0: it is a race, which the thread's text tells. */
 int emulated_race_visit(const char *from, size_t bytes, int write);
 int emulated_race_visit_shared(const char *from, size_t bytes, int write);

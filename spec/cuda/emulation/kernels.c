@@ -210,6 +210,7 @@ static void run_block(const struct kernel *kernel, block_function *body, const e
   emulated_races_block(block, shared, kernel->shared);
   if (kernel->phases == WHOLE && !kernel->count_phases) {
     body(0, (int)emulated_random(BLOCK_THREADS), block, shared, work->payload);
+    emulated_together(); /* nobody has returned alone */
     return;
   }
   for (int phase = 0; phase < phases; phase++) {
@@ -228,7 +229,7 @@ enum { MOST_SHARED = (int)WIDE_SHARED > (int)BUNDLE_SHARED ? WIDE_SHARED : BUNDL
 /* A block of the grid takes every grid-th of them, and finds in its shared memory what the one before left there. */
 static void run_blocks(const struct kernel *kernel, block_function *body, const emulated_work *work)
 {
-  _Alignas(64) unsigned char shared[MOST_SHARED];
+  _Alignas(64) unsigned char room[EMULATED_SLACK + MOST_SHARED + EMULATED_SLACK], *shared = room + EMULATED_SLACK;
   int64_t grid = work->grid;
   order blocks = random_order((uint64_t)(grid < work->count ? grid : work->count));
   for (uint64_t b = 0; b < blocks.n; b++) {
@@ -246,7 +247,7 @@ int emulated_is_idle(void)
 /* What widths.c counts: all of a bundle, of others what the first block has to do, and the one in the middle. */
 static void sample(const struct kernel *kernel, const emulated_body *body, const emulated_work *work)
 {
-  _Alignas(64) unsigned char shared[MOST_SHARED];
+  _Alignas(64) unsigned char room[EMULATED_SLACK + MOST_SHARED + EMULATED_SLACK], *shared = room + EMULATED_SLACK;
   const int bundled = work->kernel == CUDA_bundle;
   if (!emulated_widths_wanted() || !work->bounds || is_of_library[work->kernel]) return;
   emulated_widths_begin();

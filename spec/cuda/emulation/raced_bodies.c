@@ -4,6 +4,7 @@
 #define EMULATED_BODIES emulated_raced_bodies
 #define WATCH_ELEMENT(index) (emulated_here.block = (index) / BLOCK_THREADS, emulated_here.thread = (int)((index) % BLOCK_THREADS))
 #define WATCH_THREAD(number) (emulated_here.thread = (number))
-#define WATCH_BARRIER() (emulated_here.barrier++)
+#define WATCH_TOGETHER() emulated_together()
+#define WATCH_BARRIER() (emulated_together(), emulated_here.barrier++)
 #define WATCH_ARRIVAL(counter, last) emulated_arrive(counter, last)
 #include "cuda/emulation/bodies.c"

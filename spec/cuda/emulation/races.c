@@ -35,12 +35,18 @@ static struct {
   size_t capacity, count;
 } pages; /* a table of hashes; a number of 0 is none */
 static visits in_common[MOST_SHARED];
+
+/* At which counter a block has arrived, the last time, and which thread between which barriers; NULL: at none. */
+typedef struct arrival {
+  const void *counter;
+  int barrier, thread;
+} arrival;
 static struct {
-  const void **list;
+  arrival *list; /* [block] */
   int capacity;
   int64_t count;
-} arrivals;                  /* [block]: the counter at which it has arrived */
-static const void *observed; /* the counter at which the block has found itself the last */
+} arrivals;
+static arrival observed; /* the one by which the block has found itself the last */
 
 /* ---- where things are -------------------------------------------------------------------------------------------------------------- */
 
@@ -85,9 +91,17 @@ static visits *visits_of(const char *at)
 
 /* ---- order ------------------------------------------------------------------------------------------------------------------------- */
 
-static int has_arrived(int64_t block)
+/* One thread arrives for its block: what the others wrote before a barrier that it waited at has come with it, and those of the last block
+ * may read it behind the next one. */
+static int has_come(const visit *earlier)
 {
-  return observed && block < arrivals.count && arrivals.list[block] == observed;
+  const emulated_place *here = &emulated_here;
+  if (!observed.counter || earlier->block >= arrivals.count) return 0;
+  const arrival *came = &arrivals.list[earlier->block];
+  if (came->counter != observed.counter) return 0;
+  if (here->barrier == observed.barrier && here->thread != observed.thread) return 0;
+  return earlier->thread == came->thread ? (int16_t)(came->barrier - earlier->barrier) >= 0
+                                         : (int16_t)(came->barrier - earlier->barrier) > 0;
 }
 
 /* Whether the access is before those that are made here: one of another launch is, and one to the memory of another block. */
@@ -95,7 +109,7 @@ static int is_before(const visit *earlier, int is_shared)
 {
   const emulated_place *here = &emulated_here;
   if (earlier->launch != here->launch) return 1;
-  if (earlier->block != (int32_t)here->block) return is_shared || has_arrived(earlier->block);
+  if (earlier->block != (int32_t)here->block) return is_shared || has_come(earlier);
   if (earlier->barrier != (uint16_t)here->barrier || earlier->thread == here->thread) return 1;
   if (here->thread < 0 || earlier->round == here->round) return 0;
   return earlier->thread >= 0 ? earlier->thread / WARP == here->thread / WARP : earlier->thread == OF_WARP - here->thread / WARP;
@@ -150,6 +164,13 @@ int emulated_race_visit(const char *from, size_t bytes, int write)
 
 int emulated_race_visit_shared(const char *from, size_t bytes, int write)
 {
+  const char *begin = emulated_here.shared, *end = begin + emulated_here.shared_bytes;
+  if (from < begin || from + bytes > end) {
+    emulated_refuse("out of bounds: %s %s %d bytes, of which the last is %lld bytes beside the %d bytes of the block's memory",
+                    flow_cuda_op_name(emulated_here.op), write ? "writes" : "reads", (int)bytes,
+                    (long long)(from < begin ? begin - from : from + bytes - end), (int)emulated_here.shared_bytes);
+    return 0;
+  }
   const size_t first = (size_t)(from - emulated_here.shared);
   for (size_t i = first; i < first + bytes && i < MOST_SHARED; i += 2)
     if (!visit_byte(&in_common[i], (const char *)i, write, 1)) return 0;
@@ -164,7 +185,7 @@ void emulated_races_begin(int op)
   emulated_here = (emulated_place){ .launch = ++launches, .op = op, .thread = ALL };
   if (arrivals.count > 0) memset(arrivals.list, 0, (size_t)arrivals.count * sizeof *arrivals.list);
   arrivals.count = 0;
-  observed = NULL;
+  observed = (arrival){ 0 };
 }
 
 void emulated_races_block(int64_t block, const void *shared, size_t bytes)
@@ -174,7 +195,7 @@ void emulated_races_block(int64_t block, const void *shared, size_t bytes)
   emulated_here.shared_bytes = bytes;
   emulated_here.barrier = emulated_here.round = 0;
   emulated_here.thread = ALL;
-  observed = NULL;
+  observed = (arrival){ 0 };
 }
 
 void emulated_arrive(const void *counter, int is_last)
@@ -185,6 +206,16 @@ void emulated_arrive(const void *counter, int is_last)
     memset(arrivals.list + arrivals.count, 0, (size_t)(block + 1 - arrivals.count) * sizeof *arrivals.list);
     arrivals.count = block + 1;
   }
-  arrivals.list[block] = counter;
-  if (is_last) observed = counter;
+  arrivals.list[block] = (arrival){ counter, emulated_here.barrier, emulated_here.thread };
+  if (is_last) observed = arrivals.list[block];
+}
+
+void emulated_together(void)
+{
+  if (emulated_here.thread == ALL) return;
+  emulated_refuse(
+      "divergence: %s: thread %d of block %lld comes alone to where all threads of a warp or of the block have to come together",
+      flow_cuda_op_name(emulated_here.op), emulated_here.thread, (long long)emulated_here.block);
+  emulated_here.thread = ALL;
+  emulated_bounds_break();
 }
