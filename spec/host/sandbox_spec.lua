@@ -34,6 +34,7 @@ describe("a state without", function()
     local output = run("luajit", [[os, io, package.cpath, package.searchpath = nil, nil, nil, nil
       local print = print
       package = nil]] .. "\n" .. LEARN .. [[
+      assert(flow.random:get_state())
       print(pcall(flow.callbacks.CSVLogger, "log.csv"))
       local ok, message = pcall(model.fit, model, flow.ones { 8, 2 }, flow.ones { 8, 1 },
         { verbose = 0, callbacks = { flow.callbacks.CSVLogger "log.csv" } })

@@ -25,3 +25,37 @@ describe("a module in whose loading an error was raised", function()
     assert.equal("true\n", output)
   end)
 end)
+
+describe("a module that is asked for while it is loaded", function()
+  -- flow.part takes a while to load, and so much memory that the collector would run a finalizer that asks for it, too.
+  local function told(interrupt)
+    local folder = support.folder()
+    os.execute(("mkdir %s/flow"):format(folder))
+    support.write(folder .. "/flow/part.lua", "for i = 1, 300000 do local _ = { i } end\nreturn {}\n")
+    local script = support.file("asks.lua", ([[
+      require("jit").off()
+      package.path = package.path .. ";%s/?.lua"
+      require("flow")
+      require "flow.classes.loading"
+      local seen
+      local function ask() seen = require "flow.part" end
+      %s
+      local part = require "flow.part"
+      debug.sethook()
+      if collectgarbage "isrunning" then collectgarbage() end
+      print(seen == part, collectgarbage "isrunning")]]):format(folder, interrupt))
+    return (support.run(("%s %s 2>&1"):format(support.command, script)))
+  end
+
+  it("is loaded once: by a finalizer", function()
+    assert.equal("true\ttrue\n", told "getmetatable(newproxy(true)).__gc = ask")
+  end)
+
+  it("is loaded once: by a hook", function()
+    assert.equal("true\ttrue\n", told "debug.sethook(function() debug.sethook() ask() end, '', 100000)")
+  end)
+
+  it("leaves the collector stopped where the host has stopped it", function()
+    assert.equal("true\tfalse\n", told "collectgarbage 'stop' ask()")
+  end)
+end)

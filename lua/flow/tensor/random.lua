@@ -45,7 +45,7 @@ random.global_seed = false    -- of set_seed, if it was called: shuffled dataset
 
 -- Calls f(name, function) for each traced function that is in use, in the order in which they were made.
 local function for_traced(f)
-  local fn, list = package.loaded["flow.tensor.fn"], {}
+  local fn, list = debug.getregistry()._LOADED["flow.tensor.fn"], {}      -- package.loaded, also in a state without package
   for made, number in pairs(fn and fn._living or {}) do list[#list + 1] = { made, number } end
   table.sort(list, function(a, b) return a[2] < b[2] end)
   for _, entry in ipairs(list) do f(fn.name_of(entry[1]), entry[1]) end
