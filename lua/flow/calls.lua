@@ -41,6 +41,7 @@ local KINDS = {
   gaps = { function(value) return value ~= false end, "anything", gaps = true },      -- as `given`; a list may lack entries
   number = { of_type "number", "a number" },
   numeric = { is_numeric, "a number" },
+  tensor = { native.is_tensor, "a tensor" },
   scalar = { function(value) return is_numeric(value) or native.is_tensor(value) end, "a number" },
   positive = { function(value) return type(value) == "number" and value > 0 end, "a number above 0" },
   integer = { whole_from(-MOST_WHOLE), "a whole number" },

@@ -83,6 +83,11 @@ local parts = {
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 
+-- Adds serialize, deserialize and get to a library of classes.
+local function add_lookups(name)
+  require "flow.keras.lookups" (name, require(name), function() return require "flow.saving.objects" end)
+end
+
 -- What a part has from rooms above it is passed to it when it is loaded.
 local pass = {
   ["flow.reference"] = function(reference) reference.flow = flow end,
@@ -91,6 +96,9 @@ local pass = {
     keras._above = { flow = flow, ops = ops, image = function() return require "flow.tensor.composed.image" end }
   end,
   ["flow.utils"] = function(utils) rawset(utils, "_above", { files = function() return require "flow.saving.keras" end }) end,
+  ["flow.models"] = function()      -- whose compile() reads descriptions of these
+    for _, library in ipairs { "losses", "metrics", "optimizers" } do add_lookups("flow.train." .. library) end
+  end,
   ["flow.layers"] = function()
     require("flow.layers.symbolic").class_of = function(op) return require("flow.saving.operations").class_name(op) end
   end,
@@ -149,7 +157,7 @@ return setmetatable(flow, {
     end
     local value = require(part[1])
     if pass[part[1]] then pass[part[1]](value) end
-    require "flow.keras.lookups" (part[1], value, function() return require "flow.saving.objects" end)
+    add_lookups(part[1])
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
     if not part[2] then

@@ -37,6 +37,17 @@ describe("choose_from_datasets", function()
 end)
 
 describe("sample_from_datasets", function()
+  it("takes parts as a tensor, as rejection_resample does", function()
+    local list = { Dataset.range(3), Dataset.range(5, 9) }
+    assert.same(numbers(Dataset.sample_from_datasets(list, { 0.25, 0.75 }, { seed = 3 })),
+      numbers(Dataset.sample_from_datasets(list, flow.tensor { 0.25, 0.75 }, { seed = 3 })))
+    local function resampled(target, start)
+      local ds = Dataset.range(30):rejection_resample(function(x) return x % 2 end, target, start, 3)
+      return numbers(ds:map(function(_, x) return x end))
+    end
+    assert.same(resampled({ 0.5, 0.5 }, { 0.75, 0.25 }), resampled(flow.tensor { 0.5, 0.5 }, flow.tensor { 0.75, 0.25 }))
+  end)
+
   it("draws by weights, and the same for the same seed", function()
     local function sample(seed)
       return numbers(Dataset.sample_from_datasets({ Dataset.range(0, 400), Dataset.range(1000, 1400) },

@@ -49,6 +49,12 @@ describe("losses and metrics", function()
     local model = flow.Model { inputs = input, outputs = { layers.Dense(3)(input), layers.Dense(1)(input) } }
     model:compile { optimizer = "sgd", loss = { { class_name = "SparseCategoricalCrossentropy", config = { from_logits = true } }, "mse" } }
     assert.matches('"config":{"from_logits":true}', model:to_json(), 1, true)
+
+    local code = [[local flow = require "flow"      -- where flow.optimizers was not asked for yet
+      local model = flow.Sequential { flow.Input { 2 } }
+      model:compile { optimizer = { class_name = "SGD", config = { momentum = 0.5 } } }
+      io.write(model.optimizer.momentum)]]
+    assert.equal("0.5", (support.run(("%s -e '%s'"):format(os.getenv "FLOW_LUA" or "luajit", code))))
   end)
 end)
 
@@ -62,6 +68,10 @@ describe("classes where objects are meant", function()
       compiled { loss = losses.Huber })
     says("flow.metrics.get was given the class flow.metrics.AUC itself: write flow.metrics.AUC() for an object of it",
       compiled { metrics = { metrics.AUC } })
+    says("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got a Dense",
+      compiled { optimizer = layers.Dense(1) })
+    says("a loss is an object, a name or a function(y_true, y_pred), got an Adam", compiled { loss = optimizers.Adam() })
+    says("a metric is an object, a name or a function(y_true, y_pred), got an Adam", compiled { metrics = { optimizers.Adam() } })
     says("get is not a method, it was called with a colon: write flow.losses.get(...), with a dot", function() losses:get "mse" end)
   end)
 end)

@@ -86,9 +86,10 @@ return function(Dataset, internal)
 
   -- weights: how likely each is, all alike without them; each pass draws the same. Without stop_on_empty_dataset the others go on when one
   -- has ended.
-  signature.takes "datasets: list, weights?: list, seed?: whole, stop_on_empty_dataset: boolean = false"
+  signature.takes "datasets: list, weights?: list|tensor, seed?: whole, stop_on_empty_dataset: boolean = false"
   function Dataset.sample_from_datasets(datasets, weights, seed, stops)
     local what = "sample_from_datasets"
+    if native.is_tensor(weights) then weights = weights:reshape(-1):totable() end
     for i = 1, weights and math.max(#datasets, #weights) or 0 do
       if type(weights[i]) ~= "number" or not (weights[i] >= 0 and weights[i] < math.huge) or i > #datasets then
         raise("%s: weights has a number from 0 for each of the %d datasets, entry %d is %s", what, #datasets, i,

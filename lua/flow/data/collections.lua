@@ -235,9 +235,11 @@ local function define_states(Dataset, internal)
   -- Pairs (class, element), an element of several values as a list of them, in which classes are as often as target_dist says, by leaving
   -- elements out. class_func(element) gives a class from 0. Without initial_dist the classes seen so far tell how often they are. Passes
   -- with one seed leave out the same elements.
-  takes "class_func: callable, target_dist: list, initial_dist?: list, seed?: whole"
+  takes "class_func: callable, target_dist: list|tensor, initial_dist?: list|tensor, seed?: whole"
   function Dataset:rejection_resample(class_func, target, start, seed)
     local what, specs = "rejection_resample", self._specs
+    if native.is_tensor(target) then target = target:reshape(-1):totable() end
+    if native.is_tensor(start) then start = start:reshape(-1):totable() end
     seed = seed or C.flow_context_next_seed(native.context) % 2 ^ 31
     for name, list in pairs { target_dist = target, initial_dist = start } do
       for i, part in ipairs(list) do

@@ -24,6 +24,8 @@ function errors.describe(value)
     if title then return (title:find("%u%w*$") and "the class %s itself" or "the module %s"):format(title) end
     local class = type(metatable) == "table" and rawget(metatable, "class")
     if class then return (class.name:find("^[AEIOU]") and "an " or "a ") .. class.name end
+    local own = type(metatable) == "table" and rawget(metatable, "__tostring") and tostring(value):match "^Variable [^\n]*"
+    if own then return "the v" .. own:sub(2) end
     if metatable then return "a table with a metatable" end      -- plain ones are lists and options
   end
   return "a " .. kind

@@ -226,6 +226,7 @@ local function shape_of(value, shape)
   if type(value) ~= "table" then return shape, value end
   shape[errors.deeper("flow.tensor", #shape)] = #value
   if #value == 0 then
+    if getmetatable(value) then raise("flow.tensor: %s is not a value", errors.describe(value)) end
     if next(value) ~= nil then raise("flow.tensor: a table with names is not a value; it has %q", tostring(next(value))) end
     return shape, nil
   end

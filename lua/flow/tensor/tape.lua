@@ -320,7 +320,7 @@ local function ask(self, what, f, ...)
   if not self.handle then raise("%s: this tape has recorded nothing; call tape:record(f) first", what) end
   local result = f(self, ...)
   if not self.persistent then
-    self.spent = true
+    self.read_before, self.spent = self:watched_variables(), true
     if not self.recording then release(self) end
   end
   return result
@@ -412,11 +412,9 @@ function Tape:batch_jacobian(target, source)
 end
 
 -- The trainable variables that this tape watches, each once, in the order in which they were first read, also while it records, and in a
--- traced function; after them, by their paths, those of tape:watch that were not read. As gradient(), only before the tape is spent.
+-- traced function; after them, by their paths, those of tape:watch that were not read.
 function Tape:watched_variables()
-  if self.spent then
-    raise("watched_variables(): this tape gave its gradients already: ask before, or make it as flow.GradientTape { persistent = true }")
-  end
+  if self.spent then return self.read_before end
   local list, met, count = {}, {}, self.handle and C.flow_tape_variables(self.handle, nil, 0) or 0
   local pointers = native.out("flow_variable", math.max(count, 1))
   if count > 0 then C.flow_tape_variables(self.handle, pointers, count) end

@@ -325,7 +325,7 @@ end
 function losses.get(value)
   value = losses.name_of_function(value) or value      -- losses.huber is "huber"
   if object.is(value, Loss) then return value end
-  if type(value) == "table" and type(value.class_name) == "string" then return losses.deserialize(value) end
+  if type(value) == "table" and not getmetatable(value) and type(value.class_name) == "string" then return losses.deserialize(value) end
   if type(value) == "string" then
     local index = lookup(value)
     if index then return make(value, index) end

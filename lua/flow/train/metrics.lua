@@ -457,7 +457,7 @@ metrics.MeanMetricWrapper = MeanMetricWrapper
 function metrics.get(value)
   if object.is(value, Metric) then return value end
   value = losses.name_of_function(value) or value      -- metrics.binary_accuracy is "binary_accuracy"
-  if type(value) == "table" and type(value.class_name) == "string" then return metrics.deserialize(value) end
+  if type(value) == "table" and not getmetatable(value) and type(value.class_name) == "string" then return metrics.deserialize(value) end
   if type(value) == "string" then
     local class = class_named(value)
     if class then return class { name = value } end

@@ -468,7 +468,7 @@ end
 -- The optimizer that compile() was given: an object or a name.
 function optimizers.get(value)
   if object.is(value, Optimizer) then return value end
-  if type(value) == "table" and type(value.class_name) == "string" then return optimizers.deserialize(value) end
+  if type(value) == "table" and not getmetatable(value) and type(value.class_name) == "string" then return optimizers.deserialize(value) end
   if type(value) == "string" then
     local found = C.flow_optimizer_class_find(value)
     if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end
