@@ -47,7 +47,6 @@ describe("errors.describe", function()
     assert.equal("true", errors.describe(true))
     assert.equal("a table", errors.describe({}))
     assert.equal("a table with a metatable", errors.describe(setmetatable({}, {})))
-    local flow = require "flow"
     assert.equal('the variable "w" float32 {2} cpu', errors.describe(flow.Variable({ 1, 2 }, { name = "w" })))
     assert.matches("a Dense is not a value", support.message_of(function() flow.tensor { flow.layers.Dense(1) } end))
     assert.equal("the C integer -2LL (tonumber makes a number of it)", errors.describe(-2LL))

@@ -9,12 +9,13 @@
 -- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
 --
 -- The file is safetensors: a tensor for each variable under its path (object_graph.lua), and for each state a note "state" with its text
--- (state_codec.lua), whose tensors are <path>/state/<n>. Each save and restore walks over the objects again, so what was added to them,
--- such as an optimizer's slots, takes part.
+-- (state_codec.lua), whose tensors are <path>/state/<n>; for each other name of an object a note "same" with the path that has it. Each
+-- save and restore walks over the objects again, so what was added to them, such as an optimizer's slots, takes part.
 
 local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local names = require "flow.names"
 local object = require "flow.object"
 local variable = require "flow.tensor.variable"
 local tensor = require "flow.tensor"
@@ -32,6 +33,7 @@ local C, check, raise = native.C, native.check, errors.raise
 local checkpoint = {}
 
 local FORMAT = "flowlua-checkpoint-1"
+local OF_INNER = "/save_counter$"      -- the path of what a checkpoint inside of another counts: its own saves, which it need not have
 local Checkpoint = object.class("Checkpoint")
 local Status = object.class("CheckpointStatus")
 
@@ -78,7 +80,9 @@ function Checkpoint:_set_missing(name, value)
   self.objects[name] = value
   if last and #last.plan.unused > 0 and value ~= nil then self:_apply_late(name, value)
   elseif last then
-    for _, path in ipairs(parts.paths) do table.insert(last.plan.missing, path) end
+    for _, path in ipairs(parts.paths) do
+      if not path:find(OF_INNER) then table.insert(last.plan.missing, path) end
+    end
   end
   return true
 end
@@ -112,6 +116,7 @@ function Checkpoint:_writer()
   writer:checksums(true)
   writer:note("", "format", FORMAT)
   for _, path in ipairs(parts.paths) do writer:add(path, parts.variables[path]) end
+  for _, path in ipairs(names.sorted(parts.same)) do writer:note(path, "same", parts.same[path]) end
   for _, path in ipairs(parts.state_paths) do
     local count = 0
     local function add(value)
@@ -181,12 +186,24 @@ function checkpoint.open(path)
   error(problem, 0)
 end
 
+-- The other names of what an open file holds: { [path] = path }.
+local function other_names(file)
+  local same = {}
+  for _, note in ipairs(file:notes()) do
+    if note.key == "same" then same[note.path] = file:note(note.path, "same") end
+  end
+  return same
+end
+
 -- The slots of an optimizer that was not used yet are made for the variables that the file has slots for.
 local function build_optimizers(parts, file)
-  local trainable = parts.models[1] and parts.models[1].trainable_variables
-  local built = false
+  local built, same = false, nil
   for path, optimizer in pairs(parts.optimizers) do
-    if trainable and #trainable > 0 and file:find(path .. "/" .. #optimizer.variables) then
+    same = same or other_names(file)
+    local model = parts.owners[optimizer] or parts.models[1]
+    local trainable = model and model.trainable_variables
+    local slot = path .. "/" .. #optimizer.variables
+    if trainable and #trainable > 0 and file:find(graph.held(same, slot, function(name) return file:find(name) end)) then
       optimizer:build(trainable)
       built = true
     end
@@ -207,27 +224,29 @@ end
 
 -- What of the file belongs to what: values are read, nothing is changed.
 local function match(parts, file)
-  local plan = { variables = {}, states = {}, missing = {}, unused = {} }
+  local plan = { variables = {}, states = {}, missing = {}, unused = {}, same = other_names(file) }
   local used = {}
   for _, path in ipairs(parts.paths) do
-    if file:find(path) then
-      check_fit(file.path, path, file:dtype(path), file:shape(path), parts.variables[path])
-      plan.variables[#plan.variables + 1] = { variable = parts.variables[path], value = file:read(path) }
+    local held = graph.held(plan.same, path, function(name) return file:find(name) end)
+    if file:find(held) then
+      check_fit(file.path, held, file:dtype(held), file:shape(held), parts.variables[path])
+      plan.variables[#plan.variables + 1] = { variable = parts.variables[path], value = file:read(held) }
       plan.some = plan.some or path ~= "save_counter"
-      used[path] = true
-    else
+      used[held] = true
+    elseif not path:find(OF_INNER) then
       plan.missing[#plan.missing + 1] = path
     end
   end
   for _, path in ipairs(parts.state_paths) do
-    local text = file:note(path, "state")
+    local held = graph.held(plan.same, path, function(name) return file:note(name, "state") end)
+    local text = file:note(held, "state")
     if text then
       local value = state.decode(text, function(name)
         used[name] = true
         return file:read(name)
       end, file.path)
       plan.states[#plan.states + 1] = { set = parts.states[path].set, value = value }
-      used["\0" .. path] = true      -- a state may have the path of a variable: zero bytes are in none
+      used["\0" .. held] = true      -- a state may have the path of a variable: zero bytes are in none
     elseif not parts.states[path].optional then
       plan.missing[#plan.missing + 1] = path
     end

@@ -8,6 +8,7 @@
 -- weakly. It ends when it has nothing left, or when all its objects have their variables.
 
 local variable = require "flow.tensor.variable"
+local graph = require "flow.checkpoint.object_graph"
 
 local deferred = {}
 local waiting = setmetatable({}, { __mode = "v" })      -- by its number, in the order of the restores
@@ -39,12 +40,13 @@ local function give(self)
   local parts = self.walk()
   local assign = coroutine.wrap(function()
     for _, path in ipairs(parts.paths) do
-      local value = self.values[path]
+      local held = graph.held(self.plan.same, path, function(name) return self.values[name] end)
+      local value = self.values[held]
       if value then
-        self.values[path] = nil
-        self.check_fit(path, value, parts.variables[path])
+        self.values[held] = nil
+        self.check_fit(held, value, parts.variables[path])
         parts.variables[path]:assign(value)
-        take_out(self.plan.unused, path)
+        take_out(self.plan.unused, held)
         take_out(self.plan.missing, path)
       end
     end

@@ -2,15 +2,15 @@
 -- it is and not on automatic names, so that it is found again in another process.
 --
 --   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer; those in its
---                         fields, and metrics, are <path>/<field>; the seed of a compiled model's steps and their numbers, from which
---                         random layers draw, are the state <path>/draws
+--                         fields, and metrics, are <path>/<field>, which is another name of layers and variables there, too; the seed
+--                         of a compiled model's steps and their numbers, from which random layers draw, are the state <path>/draws
 --   optimizers, metrics   <path>/0, <path>/1 ... in the order of their variables
 --   get_state, set_state  a state, of whatever has these two methods: callbacks, flow.random
 --   iterators             a state: the position
 --   tables                the objects in them; numbers, texts and booleans in them are a state
 --   checkpoints           what they hold, and their save_counter
 --
--- A variable that is met twice is held once, under the first path; paths are walked in the order of their names.
+-- What is met twice is held once, under the first path, of which the others are other names; paths are walked in the order of their names.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -22,20 +22,28 @@ local Iterator = require "flow.data.iterator"
 local raise = errors.raise
 local C = native.C
 local graph = { DRAWS = "draws" }
+local MOST_NAMES = 16      -- names of names that are followed: tables may contain themselves
 
 local Graph = {}
 Graph.__index = Graph
 
 local function join(path, name) return path == "" and name or path .. "/" .. name end
 
+-- Whether a value was met before: then `path` is another name of where that was.
+local function met(self, path, value)
+  local before = self.seen[value]
+  if not before then self.seen[value] = path
+  elseif before ~= path then self.same[path] = before end
+  return before ~= nil
+end
+
 -- Adds a variable, under its own path: the second one of a name gets _1 after it.
 local function add_variable(self, path, value)
-  if self.seen[value] then return end
-  self.seen[value] = true
   local unique, count = path, 1
   while self.variables[unique] do      -- two variables of a layer may have one name
     unique, count = path .. "_" .. count, count + 1
   end
+  if met(self, unique, value) then return end
   self.variables[unique] = value
   self.paths[#self.paths + 1] = unique
 end
@@ -72,6 +80,7 @@ end
 -- A layer or model: its own variables, its parts, and what it has in its fields besides.
 local function walk_layer(self, path, layer)
   self.layers[#self.layers + 1] = layer
+  if object.has(layer, "fit") then self.models[#self.models + 1] = layer end      -- before those in it
   if layer._handle then
     for i = 0, C.flow_layer_variable_count(layer._handle) - 1 do
       local own = variable.wrap(C.flow_layer_variable(layer._handle, i))
@@ -81,14 +90,15 @@ local function walk_layer(self, path, layer)
   for _, own in ipairs(layer._own) do add_variable(self, join(path, leaf(own)), own) end
   for i, child in ipairs(layer._children) do walk(self, join(path, ("layers/%d"):format(i - 1)), child) end
   local compiled = object.has(layer, "_compiled") and layer._compiled
-  if object.has(layer, "fit") then self.models[#self.models + 1] = layer end
   if compiled then
     walk(self, join(path, "optimizer"), compiled.optimizer)
+    self.owners[compiled.optimizer] = self.owners[compiled.optimizer] or layer
     add_draws(self, path, layer)
   end
   local names = {}
   for name, value in pairs(layer._assignments) do
     if type(name) == "string" and has_variables(value) then names[#names + 1] = name end
+    if type(name) == "string" and self.seen[value] then met(self, join(path, name), value) end      -- its own layers and variables
   end
   table.sort(names)
   for _, name in ipairs(names) do walk(self, join(path, name), layer._assignments[name]) end
@@ -143,8 +153,7 @@ function walk(self, path, value)
     raise("Checkpoint: %s is %s; a checkpoint holds models, layers, optimizers, variables, metrics, iterators and tables", path,
       errors.describe(value))
   end
-  if self.seen[value] then return end
-  self.seen[value] = true
+  if met(self, path, value) then return end
   if object.is(value, Layer) then return walk_layer(self, path, value) end
   if object.is(value, Iterator) then
     return add_state(self, path, function() return { position = value:save() } end, function(kept) value:restore(kept.position) end)
@@ -162,13 +171,28 @@ function walk(self, path, value)
 end
 
 -- objects: a table of names with objects. Returns { variables = { [path] = variable }, paths = list, states = { [path] = { get =,
--- set = } }, state_paths = list, layers = list, with the models, models = list, optimizers = { [path] = optimizer } }.
+-- set = } }, state_paths = list, layers = list, with the models, models = list, optimizers = { [path] = optimizer },
+-- owners = { [optimizer] = the model that was compiled with it }, same = { [path] = the path that has what it names } }.
 function graph.of(objects)
   local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, layers = {}, models = {}, optimizers = {},
-                              seen = {} }, Graph)
+                              seen = {}, same = {}, owners = {} }, Graph)
   local names = require("flow.names").sorted(objects)
   for _, name in ipairs(names) do walk(self, name, objects[name]) end
   return self
+end
+
+-- The path at which `has` finds something, for one that it finds nothing at: by the other names of its beginnings, the longest first.
+-- same: as above. Returns the path itself if there is none.
+function graph.held(same, path, has)
+  local looked = path
+  for _ = 1, next(same) and MOST_NAMES or 0 do
+    if has(looked) then return looked end
+    local head = looked
+    while head and not same[head] do head = head:match "^(.*)/[^/]*$" end
+    if not head then break end
+    looked = same[head] .. looked:sub(#head + 1)
+  end
+  return has(looked) and looked or path
 end
 
 return graph
