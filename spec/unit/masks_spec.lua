@@ -199,3 +199,31 @@ describe("layers over volumes and products", function()
     assert.is_true(history[5] < history[1])
   end)
 end)
+
+describe("a layer of several outputs", function()
+  it("says the mask of each, as one list or as several values, eagerly and in a functional model", function()
+    local numbers = flow.tensor({ { 1, 2, 3, 0 }, { 4, 0, 0, 0 } }, { dtype = "int32" })
+    for _, joined in ipairs { true, false } do
+      local Split = layers.Layer:extend "Split"
+      function Split:call(x) return unpack(flow.split(x, 2, 2)) end
+      function Split:compute_mask(_, mask)
+        local parts = flow.split(mask, 2, 2)
+        if joined then return parts end
+        return unpack(parts)
+      end
+      local input = flow.Input({ 4 }, { dtype = "int32" })
+      local embedding = layers.Embedding { input_dim = 5, output_dim = 3, mask_zero = true }
+      local mean, split = layers.GlobalAveragePooling1D(), Split()
+      local left, right = split(embedding(input))
+      local model = flow.Model(input, { mean(left), mean(right) })
+      local vectors = embedding(numbers)
+      local first, second = split(vectors)
+      assert.same({ { true, true }, { true, false } }, first._keras_mask:totable())
+      assert.same({ { true, false }, { false, false } }, second._keras_mask:totable())
+      local outputs = model(numbers)
+      assert.same(vectors[{ 2, 1 }]:totable(), outputs[1][2]:totable())
+      assert.same(vectors[{ 1, 3 }]:totable(), outputs[2][1]:totable())
+      assert.same(model:predict(numbers, { verbose = 0 })[2][1]:totable(), outputs[2][1]:totable())
+    end
+  end)
+end)

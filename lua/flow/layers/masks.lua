@@ -43,6 +43,14 @@ local function flat(value)
   return value
 end
 
+local function listed(value, ...)
+  if select("#", ...) > 0 then return { value or false, ... } end
+  return flat(value)
+end
+
+-- What compute_mask() of a layer says, as a list by output: of one mask, of a list of them, or of several.
+function masks.computed(layer, first, given) return listed(layer:compute_mask(first, given)) end
+
 local function has_any(list)
   for _, entry in ipairs(list) do
     if entry then return true end
@@ -62,7 +70,7 @@ function masks.pass(layer, first, previous, results)
   local outputs, computed = native.is_tensor(results) and { results } or results, nil
   for i, t in ipairs(type(outputs) == "table" and outputs or {}) do
     if native.is_tensor(t) and not masks.of(t) then
-      computed = computed or flat(layer:compute_mask(first, previous))
+      computed = computed or masks.computed(layer, first, previous)
       if computed[i] then masks.set(t, ops.operand(computed[i], nil, "compute_mask()")) end
     end
   end

@@ -63,21 +63,21 @@ end
 
 ---- tensors -------------------------------------------------------------------------------------------------------------------------
 
+-- The masks of a call's outputs, by their positions.
 local function of_node(node)
   local layer = node.layer
-  if #node.inputs == 0 or not layer.supports_masking then return nil end
+  if #node.inputs == 0 or not layer.supports_masking then return {} end
   local first = node.call and several.first(layer, node.call) or not node.call and (node.single and node.inputs[1] or node.inputs)
   local given = node.call and node.call.options.mask
   if given == nil then given = masks.of(first) end
-  return layer:compute_mask(first, given)
+  return masks.computed(layer, first, given)
 end
 
 -- The mask of a symbolic tensor, made when it is first asked for; nil: it has none.
 function symbolic_masks.of(t)
   local node = t.node
-  if t.index ~= 1 then return nil end
-  if node.mask == nil then node.mask = of_node(node) or false end
-  return node.mask or nil
+  node.masks = node.masks or of_node(node)
+  return node.masks[t.index] or nil
 end
 
 return symbolic_masks
