@@ -46,7 +46,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_tensor *x = flow_volumes_pad(&e, inputs[0], window.padding[0], window.padding[1]);
   flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
   flow_tensor *y = flow_volumes_convolve(&e, &window, x, kernel, flow_argument_integer(layer->arguments, "groups"));
-  return flow_expression_take(&e, y ? flow_layer_end(&e, layer, BIAS, y) : NULL, out);
+  if (y) y = flow_layer_end(&e, layer, BIAS, y);
+  return flow_expression_take(&e, flow_volumes_of_images(&e, y, window.depth), out);
 }
 
 const flow_layer_class flow_layer_conv3d = {

@@ -117,7 +117,7 @@ static flow_tensor *convolve(flow_expression *e, const window *w, flow_tensor *x
   if (e->status != FLOW_OK) return NULL;
   if (w->axes == 3) {
     flow_tensor *padded = flow_volumes_pad(e, x, w->volumes.padding[0], w->volumes.padding[1]);
-    return flow_volumes_convolve(e, &w->volumes, padded, kernel, 1);
+    return flow_volumes_of_images(e, flow_volumes_convolve(e, &w->volumes, padded, kernel, 1), w->volumes.depth);
   }
   const int64_t *size = kernel->shape;
   if (w->axes == 1) kernel = flow_express_reshape(e, kernel, 4, (int64_t[]){ 1, size[0], size[1], size[2] });

@@ -91,17 +91,24 @@ flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int
   return flow_express_reshape(e, images, 5, dims);
 }
 
-/* The sum so far, or nothing, and the convolution of the images that the plane sees. */
-static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *window, int plane, flow_tensor *so_far, flow_tensor *x,
-                              flow_tensor *kernel, int64_t groups)
+/* The attributes of a convolution over images. */
+static flow_attributes attributes_of_images(const flow_volume_window *window, int64_t groups)
 {
-  const int64_t all = INT64_MAX / 2;
   flow_attributes attributes = { .convolution = { .groups = (int32_t)groups } };
   for (int i = 0; i < 2; i++) {
     attributes.convolution.stride[i] = window->stride[1 + i];
     attributes.convolution.dilation[i] = window->dilation[1 + i];
   }
   for (int i = 0; i < 4; i++) attributes.convolution.padding[i] = window->padding[2 + i];
+  return attributes;
+}
+
+/* The sum so far, or nothing, and the convolution of the images that the plane sees. */
+static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *window, int plane, flow_tensor *so_far, flow_tensor *x,
+                              flow_tensor *kernel, int64_t groups)
+{
+  const int64_t all = INT64_MAX / 2;
+  const flow_attributes attributes = attributes_of_images(window, groups);
   const flow_attributes slice = { .slice = { .rank = 5, .begin = { plane }, .end = { plane + 1, all, all, all, all },
                                              .step = { 1, 1, 1, 1, 1 } } };
   flow_tensor *images = images_of(e, x, window, plane);
@@ -110,20 +117,48 @@ static flow_tensor *add_plane(flow_expression *e, const flow_volume_window *wind
   return so_far ? e_add(e, so_far, y) : y;
 }
 
-/* A convolution over volumes is the sum over the window's planes of convolutions over images. Each plane has its own expression, so that
- * tensors of earlier planes are freed meanwhile. */
-flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
-                                   int64_t groups)
+/* The sum over the window's planes of convolutions over images. Each plane has its own expression, so that tensors of earlier planes are
+ * freed meanwhile. */
+static flow_tensor *sum_planes(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel, int64_t groups)
 {
   flow_tensor *so_far = NULL, *next;
-  if (e->status != FLOW_OK) return NULL;
   for (int plane = 0; plane < window->size[0] && e->status == FLOW_OK; plane++) {
     flow_expression one = flow_expression_of(e->context);
     e->status = flow_expression_take(&one, add_plane(&one, window, plane, so_far, x, kernel, groups), &next);
     flow_tensor_release(so_far);
     so_far = e->status == FLOW_OK ? next : NULL;
   }
-  return flow_volumes_of_images(e, flow_express_keep(e, e->status, so_far), window->depth);
+  return flow_express_keep(e, e->status, so_far);
+}
+
+enum { MOST_STACKED = 8 }; /* planes of a window whose channels are put one after the other */
+
+/* One convolution, of images whose pixels have the channels of all planes that the window meets. It writes its result once, where a sum
+ * reads and writes one for each plane, but each plane of x is copied as often as the window meets it: that pays unless x has many more
+ * channels than the result. */
+static int stacks_planes(const flow_volume_window *window, const flow_tensor *kernel, int64_t groups)
+{
+  return groups == 1 && window->size[0] > 1 && window->size[0] <= MOST_STACKED && 2 * kernel->shape[3] <= 3 * kernel->shape[4];
+}
+
+static flow_tensor *convolve_stacked(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel)
+{
+  const flow_attributes attributes = attributes_of_images(window, 1);
+  const flow_attributes planes_last = { .transpose = { .rank = 5, .axes = { 1, 2, 0, 3, 4 } } };
+  const int64_t *size = kernel->shape, stacked[] = { size[1], size[2], size[0] * size[3], size[4] };
+  flow_tensor *planes[MOST_STACKED], *images = NULL;
+  for (int plane = 0; plane < window->size[0]; plane++) planes[plane] = images_of(e, x, window, plane);
+  if (e->status == FLOW_OK) flow_express_all(e, FLOW_OP_concat, planes, window->size[0], &(flow_attributes){ .axis = { 3 } }, &images);
+  kernel = flow_express_reshape(e, flow_express(e, FLOW_OP_transpose, kernel, NULL, NULL, &planes_last), 4, stacked);
+  return flow_express_first(e, FLOW_OP_convolution, images, kernel, &attributes);
+}
+
+flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
+                                   int64_t groups)
+{
+  if (e->status != FLOW_OK) return NULL;
+  if (stacks_planes(window, kernel, groups)) return convolve_stacked(e, window, x, kernel);
+  return sum_planes(e, window, x, kernel, groups);
 }
 
 /* x {images, height, width, channels} pooled by windows of these axes of the volume; 3: an axis of one cell. */

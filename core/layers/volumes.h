@@ -31,8 +31,8 @@ flow_tensor *flow_volumes_pad(flow_expression *e, flow_tensor *x, int64_t before
 /* Images {batch * depth, ...} as volumes of that depth. */
 flow_tensor *flow_volumes_of_images(flow_expression *e, flow_tensor *images, int64_t depth);
 
-/* The convolution in `groups` of x, padded along its depth, by a kernel {depth, height, width, channels / groups, filters}: the sum of
- * those of the kernel's planes. */
+/* The convolution in `groups` of x, padded along its depth, by a kernel {depth, height, width, channels / groups, filters}, made of
+ * convolutions over images. The result is images, too: a volume's planes one after the other. */
 flow_tensor *flow_volumes_convolve(flow_expression *e, const flow_volume_window *window, flow_tensor *x, flow_tensor *kernel,
                                    int64_t groups);
 
