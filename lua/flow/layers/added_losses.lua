@@ -49,7 +49,8 @@ local used = false      -- whether any layer ever added a loss
 -- Takes a scalar of the call that is running.
 function penalties.add(layer, value)
   if not (native.is_tensor(value) and value.rank == 0) then
-    raise("%s: add_loss takes a tensor with one number, got %s", object.title(layer), errors.describe(value))
+    raise("%s: add_loss takes a tensor with one number, got %s%s", object.title(layer), errors.describe(value),
+      native.is_tensor(value) and ": loss:mean() is one, or loss:sum(), which Keras takes" or "")
   end
   if C.flow_trace_depth(context) > 0 and require("flow.tensor.loops").write_out() then return end      -- it comes again, round by round
   local list = rawget(layer, "_added") or {}

@@ -10,6 +10,7 @@ local LAST = 2 ^ 62      -- a slice that ends there takes all of its axis
 local takes = require("flow.signature").takes
 
 local function whole(value, least, what, name)
+  if native.is_tensor(value) then value = require "flow.classes.number_of"(value) end
   if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
     raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
   end
@@ -45,8 +46,7 @@ local function read_widths(widths, rank, what)
   for axis = 1, rank do
     local pair = type(widths[1]) == "number" and widths or widths[axis]
     if type(pair) ~= "table" or #pair ~= 2 then raise("%s: widths are {before, after} for each of %d axes", what, rank) end
-    for _, width in ipairs(pair) do whole(width, 0, what, "a width") end
-    pairs_of[axis] = pair
+    pairs_of[axis] = { whole(pair[1], 0, what, "a width"), whole(pair[2], 0, what, "a width") }
   end
   if type(widths[1]) ~= "number" and #widths ~= rank then
     raise("%s: there are widths for %d axes, the tensor has %d", what, #widths, rank)
@@ -186,7 +186,7 @@ return function(ops, define, axis_from, gather)
   define(function(x, repeats)
     local what = "flow.tile"
     x = operand(x, nil, what)
-    if native.is_tensor(repeats) and not tensor.is_symbolic(repeats) then repeats = repeats:totable() end
+    if native.is_tensor(repeats) then repeats = require("flow.tensor.shapes").values_of(repeats) end
     if type(repeats) == "number" then repeats = { repeats } end
     if type(repeats) ~= "table" then raise("%s: a list of numbers, one an axis, got %s", what, errors.describe(repeats)) end
     errors.check_list(what, repeats)
@@ -195,8 +195,9 @@ return function(ops, define, axis_from, gather)
     for i, count in ipairs(repeats) do
       if require("flow.tensor.shapes").is_rows(count) then
         x = copies_by_rows(x, count, first + i, what)
-      elseif whole(count, 0, what, ("entry %d"):format(i)) ~= 1 then
-        x = copies(x, count, first + i)
+      else
+        count = whole(count, 0, what, ("entry %d"):format(i))
+        if count ~= 1 then x = copies(x, count, first + i) end
       end
     end
     return x

@@ -62,10 +62,13 @@ end
 
 -- Height and width of a size: a number for a square, or { height, width }.
 function internal.check_size(what, size)
+  if native.is_tensor(size) then size = require("flow.tensor.shapes").values_of(size) end
   if type(size) == "number" then size = { size, size } end
   if type(size) ~= "table" or #size ~= 2 then
     raise("%s is {height, width}, or a number for a square; got %s", what, errors.describe(size))
   end
+  local number_of = require "flow.classes.number_of"
+  size = { number_of(size[1]), number_of(size[2]) }
   for _, n in ipairs(size) do
     if type(n) ~= "number" or n < 1 or n ~= math.floor(n) or n > 2 ^ 24 then
       raise("%s: a height or width is a whole number from 1, got %s", what, errors.describe(n))

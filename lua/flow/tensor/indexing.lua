@@ -21,6 +21,7 @@ end
 local function whole(value, axis)
   if is_one(value) then value = tonumber(value:item()) end
   if type(value) ~= "number" or value ~= math.floor(value) or math.abs(value) >= 2 ^ 53 then
+    require "flow.classes.number_of"(value)      -- which notes for Dataset:map what has no value yet
     raise("a position is a whole number from 1, got %s on axis %d%s", errors.describe(value), axis,
       native.is_tensor(value) and ": flow.take(x, positions, axis) takes those that a trace computes" or "")
   end

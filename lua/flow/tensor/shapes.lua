@@ -99,6 +99,13 @@ function shapes.value_of(what, i, n)
     "numbers, and one dimension may be -1", what, i)
 end
 
+-- The values of a tensor of sizes as a list; one that has none as it is: Dataset:map calls its function with values then.
+function shapes.values_of(sizes)
+  if C.flow_tensor_is_symbolic(native.pointer(sizes)) == 0 then return sizes:totable() end
+  require("flow.scopes").own().needs_values = true
+  return sizes
+end
+
 -- The dimensions of a shape that a user gave, as the library has them.
 function shapes.check_dims(what, given)
   local list, raw = shapes.list(what, given), {}

@@ -405,8 +405,8 @@ function image.scale_and_translate(images, shape, scale, translation, axes, meth
   end
   for i, axis in ipairs(axes) do
     axis = tools.axis(x, axis, what)
-    tools.whole(shape[axis], 0, what, ("size %d of output_shape"):format(axis))
-    local weights = pixel_weights(tools.length(x, axis, what), shape[axis], scale[i], translation[i], KERNELS[method], options.antialias)
+    local size = tools.whole(shape[axis], 0, what, ("size %d of output_shape"):format(axis))
+    local weights = pixel_weights(tools.length(x, axis, what), size, scale[i], translation[i], KERNELS[method], options.antialias)
     x = ops.moveaxis(ops.matmul(ops.moveaxis(x, axis, -1), weights), -1, axis)
   end
   return x

@@ -243,7 +243,7 @@ local function segments_of(data, ids, count, what)
     if tensor.is_symbolic(ids) then raise("flow.%s: num_segments is needed in a trace, where the ids have no values yet", what) end
     count = ids.size > 0 and ops.max(ids):item() + 1 or 0
   end
-  tools.whole(count, 0, what, "num_segments")
+  count = tools.whole(count, 0, what, "num_segments")
   local dims = tools.dims(data)
   local rest, width = rest_of(dims, 1)
   local rows = ops.reshape_raw(data, { tools.dims(ids)[1], width })

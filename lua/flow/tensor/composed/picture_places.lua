@@ -102,22 +102,24 @@ end
 -- A part of this size of any tensor, at a random place.
 local function crop_somewhere(x, size, seed, what)
   x = ops.operand(x, nil, "flow.image." .. what)
-  local dims, starts = tools.dims(x), {}
+  if native.is_tensor(size) then size = shapes.values_of(size) end
+  local dims, starts, lengths = tools.dims(x), {}, {}
   if #dims ~= #size then
     raise("flow.image.%s: the size has %d numbers, the tensor rank %d", what, #size, #dims)
   end
   for axis = 1, #size do
     local n = tools.whole(size[axis], 0, "image." .. what, "a size")
     local room = tools.length(x, axis, what) - n
+    lengths[axis] = n
     if room < 0 then raise("flow.image.%s: axis %d has %d elements, %d are asked for", what, axis, n + room, n) end
     starts[axis] = room
   end
   local at = ops.floor(draws.uniform({ #size }, 0, 1, seed, what) * (tools.constant(starts, "float32") + 1))
-  return ops.slice(x, ops.minimum(at, tools.constant(starts, "float32")):to "int32" + 1, size)
+  return ops.slice(x, ops.minimum(at, tools.constant(starts, "float32")):to "int32" + 1, lengths)
 end
-takes "value, size: list, seed?"
+takes "value, size: list|tensor, seed?"
 function image.random_crop(x, size, seed) return crop_somewhere(x, size, seed, "random_crop") end
-takes "value, size: list, seed: data"
+takes "value, size: list|tensor, seed: data"
 function image.stateless_random_crop(x, size, seed)
   return crop_somewhere(x, size, draws.pair(seed, "flow.image.stateless_random_crop"), "stateless_random_crop")
 end

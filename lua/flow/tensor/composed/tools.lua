@@ -6,6 +6,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local define_op = require "flow.tensor.define_op"
 local signature = require "flow.signature"
+local number_of = require "flow.classes.number_of"
 
 local C, raise = native.C, errors.raise
 local tools = { ops = ops }
@@ -81,8 +82,10 @@ function tools.length(x, axis, what)
   return n
 end
 
--- Returns a whole number from `least`, below 2^53; raises for anything else. what: the function, name: the argument.
+-- Returns a whole number from `least`, below 2^53, of a number or a tensor of one; raises for anything else. what: the function, name:
+-- the argument.
 function tools.whole(value, least, what, name)
+  if native.is_tensor(value) then value = number_of(value) end
   if type(value) ~= "number" or value ~= math.floor(value) or value < least or value >= 2 ^ 53 then
     raise("flow.%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
   end
