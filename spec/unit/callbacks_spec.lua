@@ -47,6 +47,15 @@ describe("callbacks", function()
     assert.same({ epochs = 2, steps = 2, verbose = 0 }, recorder.params)
   end)
 
+  it("see at the end of fit what came of the last epoch, without what they added to its logs, as in Keras", function()
+    local recorder = Recorder()
+    linear():fit(x, y, { verbose = 0, callbacks = { recorder, callbacks.LearningRateScheduler(function(_, rate) return rate end),
+      callbacks.LambdaCallback { on_epoch_end = function(_, logs) logs.more = 1 end }, recorder } })
+    local seen = recorder.events
+    assert.equal("on_epoch_end 0 learning_rate,loss,mae,more", seen[#seen - 2])
+    assert.equal("on_train_end loss,mae", seen[#seen])
+  end)
+
   -- Numbers of batches, losses and shapes as Keras 3 has them.
   it("look between executions of several steps", function()
     local events = {}

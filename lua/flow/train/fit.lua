@@ -294,8 +294,10 @@ local function run_epoch(model, run, options, shown)
   if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
     interrupted, here = validate(model, run, test, list, progress.new(0), logs)
   end
+  run.logs = {}      -- for on_train_end: without what callbacks add
+  for key, value in pairs(logs) do run.logs[key] = value end
   list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
-  run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
+  run.epoch, run.batch, run.interrupted = epoch + 1, 0, interrupted
   run.hooked, run.begun, run.trained, run.results = false, false, false, false
   fit_position.set_origin(run)
   if not interrupted then list:call("_after_epoch", run) end      -- a backup, of which the run says that the epoch is over
