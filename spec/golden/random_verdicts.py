@@ -51,6 +51,8 @@ REASONS = [
      "Losses multiply values by a mask that has more than one axis less (losses/loss.py, reduce_weighted_values)"),
     (None, "loss is NaN or infinite, ours is not", '"OrthogonalRegularizer"',
      "OrthogonalRegularizer of one row or column divides 0 by 0 (regularizers.py, num_pairs)"),
+    (None, "loss is NaN or infinite, ours is not", '"AutoContrast"',
+     "AutoContrast gives a channel of equal values NaN as gradient (layers/preprocessing/image_preprocessing/auto_contrast.py)"),
 ]
 
 
