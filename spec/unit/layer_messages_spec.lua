@@ -29,6 +29,15 @@ end)
 describe("layers refuse", function()
   before_each(flow.clear_session)
 
+  it("count_params() before they are built", function()
+    for _, layer in ipairs { layers.Dense(2), layers.Dropout(0.5), flow.Sequential { layers.Dense(2) } } do
+      local text = problem_of(function() layer:count_params() end)
+      assert.truthy(text:find(": count_params() before it is built: call it on a tensor, or build(input_shape)", 1, true), text)
+      layer(flow.ones { 2, 3 })
+      assert.equal(#layer.weights > 0 and 8 or 0, layer:count_params())
+    end
+  end)
+
   it("a call() that returns nothing", function()
     local said = "call() returned nothing, expected a tensor or a list of tensors: is a return missing?"
     for name, base in pairs { Silent = layers.Layer, SilentModel = flow.Model } do

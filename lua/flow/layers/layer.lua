@@ -482,6 +482,7 @@ object.static(Layer, "from_config", function(class, config) return require("flow
 
 -- Number of elements in all variables.
 function Layer:count_params()
+  if not self.built then raise("%s: count_params() before it is built: call it on a tensor, or build(input_shape)", object.title(self)) end
   local total = 0
   for _, v in ipairs(self.weights) do total = total + v.size end
   return total
