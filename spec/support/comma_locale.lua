@@ -13,12 +13,17 @@ local BYTES = "\20\17\3\32\6\0\0\0\32\0\0\0\34\0\0\0\36\0\0\0\40\0\0\0\44\0\0\0\
 
 local comma_locale = {}
 
---- Calls f() in that locale and returns what it returns; nil and a reason where the C library reads no such file.
-function comma_locale.call(f)
+--- A folder for LOCPATH, in which that locale is called comma.
+function comma_locale.folder()
   local folder = support.folder()
   os.execute("mkdir " .. folder .. "/comma")
   support.write(folder .. "/comma/LC_NUMERIC", BYTES)
-  ffi.C.setenv("LOCPATH", folder, 1)
+  return folder
+end
+
+--- Calls f() in that locale and returns what it returns; nil and a reason where the C library reads no such file.
+function comma_locale.call(f)
+  ffi.C.setenv("LOCPATH", comma_locale.folder(), 1)
   local set = ffi.C.setlocale(LC_NUMERIC, "comma") ~= nil and ffi.string(ffi.C.localeconv().decimal_point) == ","
   ffi.C.unsetenv "LOCPATH"
   if not set then return nil, "this C library reads no locale of glibc" end
