@@ -61,19 +61,19 @@ ALWAYS_INLINE void search_floats(search_function one_by_one, const int smallest,
   for (int64_t count; n > 0; x += count, position += count, n -= count) {
     count = n < SEARCHED_AT_ONCE ? n : SEARCHED_AT_ONCE;
     vf rest = vf_set(*best), before = search_vector(rest, smallest), most[4] = { before, before, before, before };
-    vi numbers = before == before;
+    vi numbers = before == before; /* NOLINT(misc-redundant-expression): no NaN */
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
       vf a[4];
       for (int v = 0; v < 4; v++) a[v] = search_vector(vf_load(x + i + v * VL), smallest);
       for (int v = 0; v < 4; v++) most[v] = vf_max(a[v], most[v]);
       vf sum = (a[0] + a[1]) + (a[2] + a[3]);
-      numbers &= sum == sum;
+      numbers &= sum == sum; /* NOLINT(misc-redundant-expression): no NaN */
     }
     for (; i < count; i += VL) {
       vf a = search_vector(vf_load_lanes(x + i, count - i, rest), smallest);
       most[0] = vf_max(a, most[0]);
-      numbers &= a == a;
+      numbers &= a == a; /* NOLINT(misc-redundant-expression): no NaN */
     }
     if (vi_differs(numbers, -1)) {
       one_by_one(x, best, best_position, position, count);

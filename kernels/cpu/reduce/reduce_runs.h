@@ -88,11 +88,11 @@ BY_SELECTION(WORD, vi, SELECT_BITS)
 typedef vi found_nans;
 ALWAYS_INLINE found_nans nans_FLOAT(found_nans found, vf a, vf b)
 {
-  return found | (a != a) | (b != b);
+  return found | (a != a) | (b != b); /* NOLINT(misc-redundant-expression): a NaN */
 }
 ALWAYS_INLINE found_nans nans_DOUBLE(found_nans found, vd a, vd b)
 {
-  return found | (vi)(a != a) | (vi)(b != b);
+  return found | (vi)(a != a) | (vi)(b != b); /* NOLINT(misc-redundant-expression): a NaN */
 }
 ALWAYS_INLINE int any_nan(found_nans found)
 {
