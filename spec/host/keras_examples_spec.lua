@@ -57,6 +57,12 @@ describe("lua/examples after Keras' examples learn:", function()
 
   it("siamese.lua", function() assert.truthy(run("siamese.lua", "--epochs 2", "test accuracy (%S+)") > 0.7) end)
 
+  it("captcha.lua", function()
+    assert.truthy(run("captcha.lua", "--rows 1500 --epochs 6", "rows read without a mistake: (%S+)") > 0.1)
+  end)
+
+  it("citations.lua", function() assert.truthy(run("citations.lua", "--papers 300 --epochs 30", "test accuracy: (%S+)") > 0.5) end)
+
   it("dqn.lua", function()
     local before, after = run("dqn.lua", "--episodes 400", "mean reward of 100 games: (%S+) before, (%S+) after")
     assert.truthy(after > before)
