@@ -17,9 +17,10 @@ FLOW_VARIANT(convolution_gradient_winograd);
 
 enum {
   CANVAS_BYTES = 256 * 1024,
-  TILE_BYTES = 768 * 1024,           /* V and Z of a chunk */
-  TILES = 96,                        /* of a chunk at most */
-  INPUTS = 64,                       /* of S at a time */
+  TILE_BYTES = 768 * 1024, /* V and Z of a chunk */
+  LEAST_TILES = 32,        /* of a chunk, if there are as many: with fewer, S goes to dw too often, which costs more than memory */
+  TILES = 96,              /* of a chunk at most */
+  INPUTS = 64,             /* of S at a time */
 };
 
 /* How a call is walked, from its shapes alone. */
@@ -51,10 +52,13 @@ static layout layout_of(const flow_call *call)
   l.image_tiles[0] = flow_tiles_along(s->out[0] > s->in[0] ? s->out[0] : s->in[0], l.form);
   l.image_tiles[1] = flow_tiles_along(s->out[1], l.form);
   int64_t row = s->out[1] * s->channels_out * (int64_t)sizeof(float), seam = s->before[0] > l.seam ? s->before[0] : l.seam;
+  int64_t least_band = (LEAST_TILES + l.image_tiles[1] - 1) / l.image_tiles[1];
   l.band = (CANVAS_BYTES / row - seam) / l.f;
-  if (l.band < 1) l.band = 1;
+  if (l.band < least_band) l.band = least_band;
   if (l.band > l.image_tiles[0]) l.band = l.image_tiles[0];
+  int64_t tiles_of_image = l.image_tiles[0] * l.image_tiles[1], least_group = (LEAST_TILES + tiles_of_image - 1) / tiles_of_image;
   l.group = l.band == l.image_tiles[0] ? CANVAS_BYTES / (row * s->out[0]) : 1;
+  if (l.group < least_group) l.group = least_group;
   if (l.group > s->images) l.group = s->images;
   if (l.group < 1) l.group = 1;
   l.canvas_rows = l.band * l.f + seam < s->out[0] ? l.band * l.f + seam : s->out[0];
@@ -63,7 +67,7 @@ static layout layout_of(const flow_call *call)
   int64_t padded_in = flow_padded_channels(s->channels_in), padded_out = flow_padded_channels(s->channels_out);
   int64_t tiles = l.group * l.band * l.image_tiles[1], most = TILE_BYTES / (l.planes * (padded_in + padded_out) * (int64_t)sizeof(float));
   if (most > TILES) most = TILES;
-  if (most < 8) most = 8;
+  if (most < LEAST_TILES) most = LEAST_TILES;
   int64_t chunks = (tiles + most - 1) / most;
   l.chunk = (tiles + chunks - 1) / chunks;
   l.v_plane = flow_plane(l.chunk * padded_in);
