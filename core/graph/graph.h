@@ -192,6 +192,8 @@ flow_status flow_graph_fuse_gathers(flow_graph *graph, const char *live, const i
 flow_status flow_graph_fuse_normalize(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_attention.c: softmax(q k^T) v without the matrix of the scores. live[] as above. */
 flow_status flow_graph_fuse_attention(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* The same file: the gradients of those on a GPU read their results. After fold_transposes.c, which says how these lie. */
+flow_status flow_graph_keep_attention(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */
 flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, const int *outputs, int output_count);
 

@@ -24,11 +24,18 @@ typedef struct product {
  * matrices side by side. The operands' shapes are those in memory. */
 typedef enum flow_swapped { FLOW_SWAPPED_A = 1, FLOW_SWAPPED_B = 2, FLOW_SWAPPED_C = 4 } flow_swapped;
 
-/* The same of the op attention: which of its operands lie in memory that way; of attention_gradient Y is g, and the last three are its
- * results. */
+/* The same of the op attention: which of its operands lie in memory that way; of attention_gradient Y is g, and DQ to DV are its results.
+ * KEPT: its last two operands are the results of attention, KEPT_Y: of which the first lies so. */
 typedef enum flow_attention_swapped {
-  FLOW_ATTENTION_Q = 1, FLOW_ATTENTION_K = 2, FLOW_ATTENTION_V = 4, FLOW_ATTENTION_Y = 8,
-  FLOW_ATTENTION_DQ = 16, FLOW_ATTENTION_DK = 32, FLOW_ATTENTION_DV = 64
+  FLOW_ATTENTION_Q = 1,
+  FLOW_ATTENTION_K = 2,
+  FLOW_ATTENTION_V = 4,
+  FLOW_ATTENTION_Y = 8,
+  FLOW_ATTENTION_DQ = 16,
+  FLOW_ATTENTION_DK = 32,
+  FLOW_ATTENTION_DV = 64,
+  FLOW_ATTENTION_KEPT = 128,
+  FLOW_ATTENTION_KEPT_Y = 256
 } flow_attention_swapped;
 
 /* The matrices of an operand: their rows as stored, and elements from one row to the next. */

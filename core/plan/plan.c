@@ -199,6 +199,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   FLOW_TRY(run_pass(flow_graph_fuse_normalize, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_attention, graph, plan->outputs, count));
   if (graph->place) FLOW_TRY(run_pass(flow_graph_fold_transposes, graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_keep_attention, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_elementwise, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_gathers, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_transpose_filters, graph, plan->outputs, count));

@@ -2,7 +2,7 @@
 #include "cuda_runner.h"
 #include "ops/matrix_product.h"
 
-enum { BATCH = 2, HEADS = 3, MOST_INPUTS = 6 };
+enum { BATCH = 2, HEADS = 3, MOST_INPUTS = 8 };
 
 typedef enum mask_kind { NO_MASK, CAUSAL, LENGTHS, BLIND_ROWS, HOLES, BAND, ENDS, MASK_KINDS } mask_kind;
 
@@ -64,16 +64,24 @@ static void compare(const setting *s)
   outputs[0] = matrices(s->dtype, s->swapped & FLOW_ATTENTION_DV, s->keys, s->of_value);
   outputs[1] = matrices(s->dtype, s->swapped & FLOW_ATTENTION_DQ, s->rows, s->columns);
   outputs[2] = matrices(s->dtype, s->swapped & FLOW_ATTENTION_DK, s->keys, s->columns);
-  flow_operand y = matrices(s->dtype, s->swapped & FLOW_ATTENTION_Y, s->rows, s->of_value);
+  flow_operand results[2] = { matrices(s->dtype, s->swapped & FLOW_ATTENTION_Y, s->rows, s->of_value),
+                              operand(FLOW_FLOAT32, 4, BATCH, HEADS, s->rows, 2) };
   const flow_attributes attributes = { .matmul = { .swapped = s->swapped } };
-  flow_call forward = call_of(FLOW_OP_attention, &attributes, inputs + 1, count - 1, &y, 1);
+  flow_attributes with_results = attributes;
+  with_results.matmul.swapped |= FLOW_ATTENTION_KEPT | (s->swapped & FLOW_ATTENTION_Y ? FLOW_ATTENTION_KEPT_Y : 0);
+  flow_call forward = call_of(FLOW_OP_attention, &attributes, inputs + 1, count - 1, results, 2);
   flow_call backward = call_of(FLOW_OP_attention_gradient, &attributes, inputs, count, outputs, 3);
   forward.exact = backward.exact = s->exact;
   cuda_matches_cpu_in_float(&forward, tolerance_of(s));
   cuda_matches_cpu_in_float(&backward, 4 * tolerance_of(s));
+  cuda_ok(cuda_run_in_float(&forward));
+  inputs[count] = results[0], inputs[count + 1] = results[1];
+  backward.attributes = &with_results;
+  backward.input_count += 2;
+  cuda_matches_cpu_in_float(&backward, 4 * tolerance_of(s));
   for (int i = 0; i < count; i++) operand_free(&inputs[i]);
   for (int i = 0; i < 3; i++) operand_free(&outputs[i]);
-  operand_free(&y);
+  for (int i = 0; i < 2; i++) operand_free(&results[i]);
 }
 
 static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT16, FLOW_BFLOAT16 };
@@ -156,13 +164,13 @@ static void a_row_has_the_same_bits_beside_others(void **state)
   const flow_attributes attributes = { .matmul = { 0 } };
   flow_operand inputs[5] = { operand(FLOW_BFLOAT16, 3, 1, ROWS, COLUMNS), operand(FLOW_BFLOAT16, 3, 1, KEYS, COLUMNS),
                              operand(FLOW_BFLOAT16, 3, 1, KEYS, COLUMNS), operand(FLOW_BOOL, 2, ROWS, KEYS), operand(FLOW_FLOAT32, 0) };
-  flow_operand y = operand(FLOW_BFLOAT16, 3, 1, ROWS, COLUMNS);
+  flow_operand results[2] = { operand(FLOW_BFLOAT16, 3, 1, ROWS, COLUMNS), { .dtype = FLOW_FLOAT32, .rank = 3, .shape = { 1, ROWS, 2 } } };
   for (int i = 0; i < 3; i++) fill(&inputs[i], 1);
   set(&inputs[4], 0, -1e9);
   unsigned char *expected = NULL;
   for (int blind = 0; blind < 2; blind++) { /* a row that sees nothing makes its block take all tiles */
     for (int64_t i = 0; i < ROWS * KEYS; i++) set(&inputs[3], i, sees(BAND, 0, i / KEYS, i % KEYS, KEYS) && !(blind && i / KEYS == 77));
-    flow_call call = call_of(FLOW_OP_attention, &attributes, inputs, 5, &y, 1);
+    flow_call call = call_of(FLOW_OP_attention, &attributes, inputs, 5, results, 2);
     cuda_ok(cuda_run(cuda_device()->device.kernels[call.op], &call, 0));
     cuda_bytes found = cuda_save(&call, 0);
     if (blind) {
@@ -175,7 +183,7 @@ static void a_row_has_the_same_bits_beside_others(void **state)
   }
   free(expected);
   for (int i = 0; i < 5; i++) operand_free(&inputs[i]);
-  operand_free(&y);
+  operand_free(&results[0]);
 }
 
 int main(void)

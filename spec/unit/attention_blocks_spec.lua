@@ -232,6 +232,7 @@ describe("attention on a GPU", function()
             if device == "gpu:0" then
               assert.same({ 1, 1, 0, 0 }, { count(plan, "attention"), count(plan, "attention_gradient"), count(plan, "softmax"),
                 count(plan, "transpose") }, plan)
+              assert.is_truthy(plan:find("attention_gradient [^\n]*, 2} %->"), plan)      -- it reads what attention kept of each row
             end
             for _, variable in ipairs(model.trainable_variables) do results[#results + 1] = variable:value() end
           end)

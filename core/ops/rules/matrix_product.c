@@ -59,7 +59,7 @@ static int lead_alike(const flow_signature *a, const flow_signature *b)
   return a->rank == b->rank && a->rank >= 2 && flow_shape_equal(a->rank - 2, a->dims, b->rank - 2, b->dims);
 }
 
-/* softmax(q k^T) v: the shapes of both products, and of a mask that broadcasts to the scores. */
+/* softmax(q k^T) v: the shapes of both products, of a mask that broadcasts to the scores, and of two numbers for each row. */
 flow_status flow_shape_attention(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {
@@ -79,6 +79,9 @@ flow_status flow_shape_attention(int op, const flow_attributes *attributes, cons
   FLOW_TRY(flow_shape_matmul(op, &first, (flow_signature[]){ q, k }, 2, &scores));
   FLOW_TRY(flow_shape_matmul(op, &second, (flow_signature[]){ scores, v }, 2, &y));
   outputs[0] = unswapped(y, swapped_y);
+  outputs[1] = scores;
+  outputs[1].dtype = FLOW_FLOAT32;
+  outputs[1].dims[scores.rank - 1] = 2;
   if (input_count == 3) return FLOW_OK;
   if (input_count == 4 || inputs[3].dtype != FLOW_BOOL || inputs[4].rank != 0 || inputs[4].dtype != FLOW_FLOAT32)
     return flow_rule_fail(op, "a mask of bool comes with a float32 scalar for the scores that it leaves out");
@@ -93,11 +96,17 @@ flow_status flow_shape_attention_gradient(int op, const flow_attributes *attribu
   static const struct { int input, of, to; } results[] = {
     { 3, FLOW_ATTENTION_V, FLOW_ATTENTION_DV }, { 1, FLOW_ATTENTION_Q, FLOW_ATTENTION_DQ }, { 2, FLOW_ATTENTION_K, FLOW_ATTENTION_DK },
   };
-  const int swapped = attributes->matmul.swapped;
-  flow_signature y;
-  FLOW_TRY(flow_shape_attention(op, attributes, inputs + 1, input_count - 1, &y));
-  FLOW_TRY(flow_rule_same_dtype(op, "g", y.dtype, &inputs[0]));
-  FLOW_TRY(flow_rule_dims(op, "g", &inputs[0], y.rank, y.dims));
+  const int swapped = attributes->matmul.swapped, kept = swapped & FLOW_ATTENTION_KEPT ? 2 : 0;
+  flow_signature y[2];
+  if (input_count < 4 + kept) return flow_rule_fail(op, "there are %d operands, expected %d or more", input_count, 4 + kept);
+  FLOW_TRY(flow_shape_attention(op, attributes, inputs + 1, input_count - 1 - kept, y));
+  FLOW_TRY(flow_rule_same_dtype(op, "g", y[0].dtype, &inputs[0]));
+  FLOW_TRY(flow_rule_dims(op, "g", &inputs[0], y[0].rank, y[0].dims));
+  y[0] = unswapped(unswapped(y[0], swapped & FLOW_ATTENTION_Y), swapped & FLOW_ATTENTION_KEPT_Y);
+  for (int i = 0; i < kept; i++) {
+    FLOW_TRY(flow_rule_same_dtype(op, "a result", y[i].dtype, &inputs[input_count - kept + i]));
+    FLOW_TRY(flow_rule_dims(op, "a result", &inputs[input_count - kept + i], y[i].rank, y[i].dims));
+  }
   for (int i = 0; i < 3; i++)
     outputs[i] = unswapped(unswapped(inputs[results[i].input], swapped & results[i].of), swapped & results[i].to);
   return FLOW_OK;

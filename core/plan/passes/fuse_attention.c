@@ -8,7 +8,8 @@
  *   dq = matmul(ds, k); dk = matmul(ds^T, q)                 ->  dv, dq, dk = attention_gradient(g, q, k, v [, mask, a])
  *
  * if nothing else reads scores, weights or their gradients. On a GPU q, k and v may have 16 bits beside scores of float32: weights and the
- * gradients of scores are then cast to 16 bits for the products that read them. On the CPU small matrices are not fused: they are in the
+ * gradients of scores are then cast to 16 bits for the products that read them. There the gradient reads what attention gave, too, which
+ * costs little memory and saves two products of ten. On the CPU small matrices are not fused: they are in the
  * cache from one op to the next, which go on with the rows that the ops before them have made. Runs when a plan is made, after gradients
  * were taken. */
 #include "ops/matrix_product.h"
@@ -133,8 +134,9 @@ static flow_status replace_forward(flow_graph *graph, const forward *p)
 {
   int inputs[5], count = operands_of(p, inputs);
   const flow_attributes attributes = { .matmul = { .swapped = swapped_of(p) } };
-  const flow_signature result = *signature_of(graph, p->result->outputs[0]);
-  return flow_graph_rewrite(graph, index_of(graph, p->result), FLOW_OP_attention, inputs, count, &attributes, &result, 1);
+  flow_signature results[2] = { *signature_of(graph, p->result->outputs[0]), *signature_of(graph, p->scores->outputs[0]) };
+  results[1].dims[results[1].rank - 1] = 2;
+  return flow_graph_rewrite(graph, index_of(graph, p->result), FLOW_OP_attention, inputs, count, &attributes, results, 2);
 }
 
 static flow_status fuse_forward(flow_graph *graph, const int *readers, int n)
@@ -257,6 +259,41 @@ static flow_status fuse_backward(flow_fusion *f, int n)
   if (!is_alike(f, &p, b.to_value) || !is_alike(f, &p, b.to_query) || !is_alike(f, &p, b.to_key)) return FLOW_OK;
   FLOW_TRY(replace_backward(f, &p, &b));
   return replace_forward(f->graph, &p);
+}
+
+/* ---- what the gradient need not compute again ----------------------------------------------------------------------------------------*/
+
+/* The attention before node n that has computed the same; NULL: there is none. */
+static const flow_node *attention_before(const flow_fusion *f, int n)
+{
+  enum { OPERANDS = FLOW_ATTENTION_Q | FLOW_ATTENTION_K | FLOW_ATTENTION_V };
+  const flow_node *gradient = &f->graph->nodes[n];
+  for (const flow_node *node = f->graph->nodes; node < gradient; node++) {
+    int same = node->op == FLOW_OP_attention && f->live[index_of(f->graph, node)] && node->input_count == gradient->input_count - 1 &&
+               !((node->attributes.matmul.swapped ^ gradient->attributes.matmul.swapped) & OPERANDS);
+    for (int i = 0; same && i < node->input_count; i++) same = node->inputs[i] == gradient->inputs[i + 1];
+    if (same) return node;
+  }
+  return NULL;
+}
+
+static flow_status keep(flow_fusion *f, int n)
+{
+  flow_node *gradient = &f->graph->nodes[n];
+  const flow_node *made = attention_before(f, n);
+  int inputs[8];
+  if (!made || gradient->attributes.matmul.swapped & FLOW_ATTENTION_KEPT) return FLOW_OK;
+  for (int i = 0; i < gradient->input_count; i++) inputs[i] = gradient->inputs[i];
+  for (int i = 0; i < 2; i++) inputs[gradient->input_count + i] = made->outputs[i];
+  flow_attributes attributes = gradient->attributes;
+  attributes.matmul.swapped |= FLOW_ATTENTION_KEPT | (has(made, FLOW_ATTENTION_Y) ? FLOW_ATTENTION_KEPT_Y : 0);
+  return flow_graph_rewrite(f->graph, n, gradient->op, inputs, gradient->input_count + 2, &attributes, NULL, gradient->output_count);
+}
+
+/* On the CPU a gradient computes weights of rows in any case, and nothing is kept. */
+flow_status flow_graph_keep_attention(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  return flow_fusion_run(graph, live, outputs, output_count, FLOW_OP_attention_gradient, keep);
 }
 
 flow_status flow_graph_fuse_attention(flow_graph *graph, const char *live, const int *outputs, int output_count)

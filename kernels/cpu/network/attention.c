@@ -30,6 +30,7 @@ typedef struct attention {
   product to_value, to_query, to_key;
   int64_t rows, keys, matrices;
   int64_t block, blocks;            /* rows of a block; blocks of a matrix */
+  float *row_numbers;               /* of attention: two for each row; NULL: nobody reads them */
 } attention;
 
 /* A call of matmul with these operands. */
@@ -76,8 +77,12 @@ static attention describe_attention(const flow_call *call)
   const flow_operand *inputs = call->inputs + is_gradient, *q = &inputs[QUERY], *k = &inputs[KEY], *v = &inputs[VALUE];
   const int of_q = is_swapped(call, FLOW_ATTENTION_Q), of_k = is_swapped(call, FLOW_ATTENTION_K);
   const int of_v = is_swapped(call, FLOW_ATTENTION_V), of_y = is_swapped(call, FLOW_ATTENTION_Y);
-  attention a = { .inputs = inputs, .is_masked = call->input_count - is_gradient > MASK,
-                  .scores = { .dtype = FLOW_FLOAT32, .rank = q->rank }, .rows = matrix_rows(q, of_q), .keys = matrix_rows(k, of_k),
+  const int kept = is_gradient && is_swapped(call, FLOW_ATTENTION_KEPT) ? 2 : 0; /* which are not read here */
+  attention a = { .inputs = inputs,
+                  .is_masked = call->input_count - is_gradient - kept > MASK,
+                  .scores = { .dtype = FLOW_FLOAT32, .rank = q->rank },
+                  .rows = matrix_rows(q, of_q),
+                  .keys = matrix_rows(k, of_k),
                   .matrices = 1 };
   const int last = q->rank - 2;
   for (int axis = 0; axis < last; axis++) {
@@ -90,6 +95,7 @@ static attention describe_attention(const flow_call *call)
   a.second = product_of(&a.scores, v, is_gradient ? &call->inputs[0] : &call->outputs[0],
                         (flow_attributes){ .matmul = { .swapped = of_v << 1 | of_y << 2 } });
   if (is_gradient) describe_gradient(call, &a);
+  else a.row_numbers = call->outputs[1].data;
   a.block = block_for(a.rows, is_gradient ? 2 * a.keys : a.keys);
   a.blocks = (a.rows + a.block - 1) / a.block;
   return a;
@@ -269,14 +275,17 @@ static void multiply_weights(const attention *a, const product *p, const block *
   multiply(&g, m);
 }
 
-/* The weights of a block, to m->weights. */
+/* The weights of a block, to m->weights. The largest score weighs what exponentials are multiplied with. */
 static void weigh(const attention *a, const block *b, const memory *m)
 {
   multiply_rows(a, &a->first, b, m->weights, m);
   for (int64_t i = 0; i < b->rows; i++) {
     float *line = m->weights + i * a->keys;
     if (b->seen.at) leave_out(&b->seen, b->row + i, b->first, b->end, *(const float *)a->inputs[LEFT_OUT].data, line);
+    float *numbers = a->row_numbers ? a->row_numbers + 2 * (b->matrix * a->rows + b->row + i) : NULL;
+    if (numbers) numbers[0] = row_max(line, b->end - b->first);
     softmax_row(line, line, b->end - b->first);
+    if (numbers) numbers[1] = row_max(line, b->end - b->first);
   }
 }
 
@@ -284,7 +293,7 @@ static void attend(const attention *a, int64_t part, const memory *m)
 {
   const block b = block_of(a, part / a->blocks, part % a->blocks);
   weigh(a, &b, m);
-  multiply_weights(a, &a->second, &b, m->weights, m);
+  if (a->second.c) multiply_weights(a, &a->second, &b, m->weights, m);
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------------------------------------- */
@@ -369,7 +378,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   const memory m = memory_of(call, &a);
   for (int64_t part = begin; part < end; part++) {
     if (call->op == FLOW_OP_attention_gradient) differentiate(&a, part, &m);
-    else if (a.second.c) attend(&a, part, &m);
+    else if (a.second.c || a.row_numbers) attend(&a, part, &m);
   }
   return FLOW_OK;
 }

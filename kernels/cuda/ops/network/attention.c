@@ -4,15 +4,20 @@
 #include "cuda/runtime/launch.h"
 #include "ops/matrix_product.h"
 
-/* The inputs of attention. Those of attention_gradient are g and these. */
+/* The inputs of attention. Those of attention_gradient are g and these, and perhaps both of its outputs. */
 enum { QUERY, KEY, VALUE, MASK, LEFT_OUT };
 enum { VALUE_GRADIENT, QUERY_GRADIENT, KEY_GRADIENT };
 
+typedef enum launch_kind { FORWARD, ROWS, BACKWARD } launch_kind;
 enum { DTYPES = 3, SIZES = 3, WIDE_ACCESS = 16 };
 
 static int is_gradient(const flow_call *call)
 {
   return call->op == FLOW_OP_attention_gradient;
+}
+static int has_kept(const flow_call *call)
+{
+  return is_gradient(call) && call->attributes->matmul.swapped & FLOW_ATTENTION_KEPT;
 }
 static const flow_operand *inputs_of(const flow_call *call)
 {
@@ -38,7 +43,7 @@ static void describe_mask(const flow_call *call, attention_arguments *a)
   const flow_operand *q = &inputs_of(call)[QUERY], *x = &inputs_of(call)[MASK];
   const int swapped = (call->attributes->matmul.swapped & FLOW_ATTENTION_Q) != 0;
   int64_t steps[FLOW_MAX_RANK] = { 0 }, next = 1;
-  if (call->input_count - is_gradient(call) <= MASK) return;
+  if (call->input_count - is_gradient(call) - 2 * has_kept(call) <= MASK) return;
   for (int axis = q->rank - 1, of_x = x->rank - 1; of_x >= 0; axis--, of_x--) {
     steps[axis] = x->shape[of_x] == 1 ? 0 : next;
     next *= x->shape[of_x];
@@ -59,6 +64,12 @@ static int64_t count_matrices(const flow_operand *x, int64_t rows)
   return flow_shape_size(x->rank, x->shape) / (rows * x->shape[x->rank - 1]);
 }
 
+static int dtype_number(const flow_call *call)
+{
+  const int dtype = inputs_of(call)[QUERY].dtype;
+  return dtype == FLOW_FLOAT32 ? 0 : dtype == FLOW_FLOAT16 ? 1 : 2;
+}
+
 /* The kernel for this many columns, which serves all smaller numbers. */
 static flow_cuda_kernel kernel_of(const flow_call *call, int64_t columns, int backward)
 {
@@ -70,8 +81,7 @@ static flow_cuda_kernel kernel_of(const flow_call *call, int64_t columns, int ba
       { CUDA_attention_gradient_float16_64, CUDA_attention_gradient_float16_128, CUDA_attention_gradient_float16_256 },
       { CUDA_attention_gradient_bfloat16_64, CUDA_attention_gradient_bfloat16_128, CUDA_attention_gradient_bfloat16_256 } }
   };
-  const int dtype = inputs_of(call)[QUERY].dtype;
-  return kernels[backward][dtype == FLOW_FLOAT32 ? 0 : dtype == FLOW_FLOAT16 ? 1 : 2][columns <= 64 ? 0 : columns <= 128 ? 1 : 2];
+  return kernels[backward][dtype_number(call)][columns <= 64 ? 0 : columns <= 128 ? 1 : 2];
 }
 
 static int64_t most_columns(const flow_call *call)
@@ -80,11 +90,14 @@ static int64_t most_columns(const flow_call *call)
   return larger(q->shape[q->rank - 1], v->shape[v->rank - 1]);
 }
 
-static flow_status launch(const flow_call *call, attention_arguments *a, int backward)
+static flow_status launch(const flow_call *call, attention_arguments *a, launch_kind kind)
 {
+  static const flow_cuda_kernel of_rows[DTYPES] = { CUDA_attention_rows_float32, CUDA_attention_rows_float16,
+                                                    CUDA_attention_rows_bfloat16 };
   const int64_t matrices = count_matrices(&inputs_of(call)[QUERY], matrices_of(call, &inputs_of(call)[QUERY], FLOW_ATTENTION_Q).rows);
   a->row_blocks = parts_of(a->own[0].rows, BLOCK_ROWS);
-  return flow_cuda_launch(call, kernel_of(call, most_columns(call), backward), matrices * a->row_blocks, a, sizeof *a);
+  flow_cuda_kernel kernel = kind == ROWS ? of_rows[dtype_number(call)] : kernel_of(call, most_columns(call), kind == BACKWARD);
+  return flow_cuda_launch(call, kernel, matrices * a->row_blocks, a, sizeof *a);
 }
 
 /* What launches have in common. */
@@ -101,13 +114,14 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
 {
   (void)phase, (void)begin, (void)end;
   if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
-  if (!call->outputs[0].data) return FLOW_OK;
+  if (!call->outputs[0].data && !call->outputs[1].data) return FLOW_OK;
   attention_arguments a = describe_attention(call);
   a.own[0] = matrices_of(call, &call->inputs[QUERY], FLOW_ATTENTION_Q);
   a.tile[0] = matrices_of(call, &call->inputs[KEY], FLOW_ATTENTION_K);
   a.tile[1] = matrices_of(call, &call->inputs[VALUE], FLOW_ATTENTION_V);
   a.out = matrices_of(call, &call->outputs[0], FLOW_ATTENTION_Y);
-  return launch(call, &a, 0);
+  a.kept = call->outputs[1].data;
+  return launch(call, &a, FORWARD);
 }
 
 static flow_status run_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -121,14 +135,19 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
   const attention_matrices k = matrices_of(call, &inputs[KEY], FLOW_ATTENTION_K), v = matrices_of(call, &inputs[VALUE], FLOW_ATTENTION_V);
   attention_arguments a = describe_attention(call);
   a.own[0] = q, a.own[1] = g, a.tile[0] = k, a.tile[1] = v;
-  FLOW_TRY(launch(call, &a, 0));
+  if (has_kept(call)) {
+    const flow_operand *kept = &call->inputs[call->input_count - 2];
+    a.out = matrices_of(call, kept, FLOW_ATTENTION_KEPT_Y);
+    a.kept = kept[1].data;
+  }
+  FLOW_TRY(launch(call, &a, has_kept(call) ? ROWS : FORWARD));
   for (int i = QUERY_GRADIENT; i >= VALUE_GRADIENT; i = i == QUERY_GRADIENT ? KEY_GRADIENT : i == KEY_GRADIENT ? VALUE_GRADIENT : -1) {
     if (!call->outputs[i].data) continue;
     a.by_key = i != QUERY_GRADIENT;
     a.of_weights = i == VALUE_GRADIENT;
     if (a.by_key) a.own[0] = k, a.own[1] = v, a.tile[0] = q, a.tile[1] = g;
     a.out = matrices_of(call, &call->outputs[i], swapped[i]);
-    FLOW_TRY(launch(call, &a, 1));
+    FLOW_TRY(launch(call, &a, BACKWARD));
   }
   return FLOW_OK;
 }

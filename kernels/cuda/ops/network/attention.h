@@ -4,7 +4,8 @@
  * and values come into the block's memory; scores of a tile are sums of tensor cores, and their exponentials, relative to the largest score
  * so far, are the next product's operand, in 16 bits where the values have 16.
  *
- * The gradients compute the exponentials again, from the largest score and the sum of each row. Each has a launch of one kernel, in which
+ * The gradients compute the exponentials again, from the largest score and the sum of each row, which the forward kernel has kept; where
+ * nobody has, it runs again. What a row of g y sums up to is a launch of its own. Each gradient has a launch of one kernel, in which
  * blocks own rows of the result, so that no sum is shared and the order of terms follows from shapes alone:
  *   dq = ds k      own: q, g   tile: k, v
  *   dk = ds^T q    own: k, v   tile: q, g
@@ -40,11 +41,13 @@ typedef struct attention_row {
 } attention_row;
 
 /* own, tile: of the forward kernel q and, where rows are asked for, g; k and v. mask NULL: none; its steps are 0 where it repeats, and
- * axes before the last two are those of the matrices. row_blocks: blocks of a matrix. by_key: own rows are keys; of_weights: the result is
- * w^T g. */
+ * axes before the last two are those of the matrices. row_blocks: blocks of a matrix. by_key: own rows are keys; of_weights: the
+ * result is w^T g. kept: largest and scale of each row, which the forward kernel writes, if it is not NULL; rows_from_kept makes rows
+ * of them, g and y, own[1] and out. */
 typedef struct attention_arguments {
   attention_matrices own[2], tile[2], out;
   attention_row *rows; /* forward: written in place of out */
+  float *kept;
   const uint8_t *mask;
   const float *left_out; /* a score that the mask leaves out */
   int64_t mask_row, mask_key, mask_shape[FLOW_MAX_RANK], mask_step[FLOW_MAX_RANK];
@@ -61,7 +64,16 @@ typedef struct attention_arguments {
 #define BLOCKS_TOGETHER(name) name##_together
 #endif
 
-/* The kernels of a dtype for this many columns. */
+/* The kernels of a dtype: for any number of columns, and for this many. */
+#define ATTENTION_ROWS(name, dtype)                                                                               \
+  enum { attention_rows_##name##_together = 2 };                                                                  \
+  typedef attention_arguments attention_rows_##name##_arguments;                                                  \
+  BODY void attention_rows_##name(int phase, int self, int64_t block, void *shared, const attention_arguments *a) \
+  {                                                                                                               \
+    (void)phase, (void)shared;                                                                                    \
+    rows_from_kept(dtype, self, block, a);                                                                        \
+  }
+
 #define ATTENTION_BLOCKS(name, dtype, columns)                                                                                         \
   enum { attention_##name##_together = (dtype) != FLOW_FLOAT32 && (columns) == 64 ? 2 : 1, attention_gradient_##name##_together = 1 }; \
   typedef attention_arguments attention_##name##_arguments, attention_gradient_##name##_arguments;                                     \

@@ -151,6 +151,22 @@ BODY void store_rows(int dtype, int size, int self, const attention_arguments *a
   }
 }
 
+/* What gradients will need of the rows, beside the result. */
+BODY void keep_rows(int self, const attention_arguments *a, const attention_place *p, attention_state *s)
+{
+  EACH_THREAD(thread, self)
+  {
+    UNROLL for (int half = 0; half < 2; half++)
+    {
+      const int64_t row = first_of_warp(p, thread) + thread % WARP_THREADS / 4 + 8 * half;
+      if (thread % 4 != 0 || row >= a->own[0].rows) continue;
+      float *kept = a->kept + 2 * (p->matrix * a->own[0].rows + row);
+      kept[0] = reference_of(s->largest[HERE(thread)][half]);
+      kept[1] = 1 / s->total[HERE(thread)][half];
+    }
+  }
+}
+
 COMPILED_ONCE void attend(int dtype, int size, int self, int64_t block, uint32_t *shared, const attention_arguments *a)
 {
   const attention_place p = place_of(a, block, 0);
@@ -167,6 +183,8 @@ COMPILED_ONCE void attend(int dtype, int size, int self, int64_t block, uint32_t
     store_rows(dtype, size, self, a, &p, &s);
     return;
   }
+  if (a->kept) keep_rows(self, a, &p, &s);
+  if (!a->out.data) return;
   EACH_THREAD(thread, self)
   {
     store_results(dtype, size, &a->out, attention_first(a, &a->out, p.matrix), first_of_warp(&p, thread), thread % WARP_THREADS,

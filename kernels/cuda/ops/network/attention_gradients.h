@@ -105,3 +105,45 @@ COMPILED_ONCE void differentiate(int dtype, int size, int self, int64_t block, u
                   s.results + HERE(thread) * RESULT_COLUMNS, 1, 1);
   }
 }
+
+/* Rows for the gradients, of what the forward kernel has kept: BLOCK_ROWS of them. */
+COMPILED_ONCE void rows_from_kept(int dtype, int self, int64_t block, const attention_arguments *a)
+{
+  const attention_matrices *g = &a->own[1], *y = &a->out;
+  int64_t row_block;
+  const int64_t matrix = split(block, a->row_blocks, &row_block), of_g = attention_first(a, g, matrix),
+                of_y = attention_first(a, y, matrix);
+  float sums[HELD][2];
+  EACH_THREAD(thread, self)
+  {
+    const int lane = thread % WARP_THREADS, all = y->columns - lane % 4 * 2;
+    UNROLL for (int half = 0; half < 2; half++)
+    {
+      const int64_t row = row_block * BLOCK_ROWS + thread / WARP_THREADS * WARP_ROWS + lane / 4 + 8 * half;
+      const char *from_g = place_in_row(dtype, g, of_g, row, lane), *from_y = place_in_row(dtype, y, of_y, row, lane);
+      const int columns = row < y->rows ? all : 0;
+      float sum = 0;
+      UNROLL_SOME for (int column = 0; column < columns; column += 8)
+      {
+        sum += load_float(dtype, from_g, column) * load_float(dtype, from_y, column);
+        if (column + 1 < columns) sum += load_float(dtype, from_g, column + 1) * load_float(dtype, from_y, column + 1);
+      }
+      sums[HERE(thread)][half] = sum;
+    }
+  }
+  combine_rows(ROW_SUM, sums);
+  EACH_THREAD(thread, self)
+  {
+    UNROLL for (int half = 0; half < 2; half++)
+    {
+      const int64_t row = row_block * BLOCK_ROWS + thread / WARP_THREADS * WARP_ROWS + thread % WARP_THREADS / 4 + 8 * half;
+      if (thread % 4 != 0 || row >= y->rows) continue;
+      const float *kept = a->kept + 2 * (matrix * y->rows + row);
+      attention_row of;
+      of.largest = kept[0];
+      of.scale = kept[1];
+      of.delta = sums[HERE(thread)][half];
+      a->rows[matrix * y->rows + row] = of;
+    }
+  }
+}
