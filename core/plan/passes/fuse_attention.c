@@ -261,7 +261,7 @@ static flow_status fuse_backward(flow_fusion *f, int n)
   return replace_forward(f->graph, &p);
 }
 
-/* ---- what the gradient need not compute again ----------------------------------------------------------------------------------------*/
+/* ---- what the gradient need not compute again ------------------------------------------------------------------------------------ */
 
 /* The attention before node n that has computed the same; NULL: there is none. */
 static const flow_node *attention_before(const flow_fusion *f, int n)
