@@ -494,7 +494,6 @@ function Layer:get_weights()
   for i, v in ipairs(self.weights) do list[i] = v:value() end
   return list
 end
-
 function Layer:set_weights(values) require "flow.layers.set_weights" (self, values) end
 
 return Layer
