@@ -1,8 +1,8 @@
 -- loading.lua: modules of flow that are loaded from now on are loaded anew where loading them has failed: Lua's require takes one in whose
 -- first run an error was raised, of a full stack or of Ctrl-C, for one that is being loaded, for ever. So they run before require knows of
 -- them, while it looks for who could load them. The __index of flow requires this file before it loads a part.
--- Since require does not know of them, what asks for one while it runs would load it a second time, with classes of its own. So the
--- collector waits, which would run finalizers of the host that may use flow; and what a hook has loaded meanwhile is the module.
+-- Since require does not know of them, what asks for one while it runs, a hook or a finalizer of the host that uses flow, loads it a second
+-- time: what that has made is the module for both. The collector is not stopped meanwhile: what loading leaves would cost each state 2 MB.
 
 local signature = require "flow.signature"
 
@@ -17,10 +17,7 @@ local function new()
     for _, loader in ipairs(loaders) do
       local load = loader ~= own.find and loader(name)
       if type(load) == "function" then
-        local running = collectgarbage "isrunning"
-        if running then collectgarbage "stop" end
         local ok, value = pcall(load, name)
-        if running then collectgarbage("restart", -1) end      -- -1: without a collection at once
         if not ok then
           own.forget()
           error(value, 0)
