@@ -2,7 +2,7 @@
 -- their spectra, as in Keras' example "Speaker Recognition". The words are made here: three syllables, each
 -- a tone with overtones, by voices of different heights and speeds.
 --
---   flowlua lua/examples/audio_words.lua           the validation accuracy is 0.9958 after 10 epochs
+--   flowlua lua/examples/audio_words.lua           the validation accuracy is 1.0000 after 10 epochs
 local flow = require "flow"
 local layers = flow.layers
 

@@ -2,7 +2,7 @@
 -- ds:map reads WAVE files and makes spectrograms of them, two convolutions shorten these, the encoder reads them and the decoder writes
 -- letter by letter, with its own step and schedule. A word is said by one tone for each letter, in noise, each of another length.
 --
---   flowlua lua/examples/speech.lua               91 of 100 words that it has not heard are written right after 40 epochs
+--   flowlua lua/examples/speech.lua               90 of 100 words that it has not heard are written right after 40 epochs
 local flow = require "flow"
 local layers = flow.layers
 

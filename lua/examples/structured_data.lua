@@ -1,7 +1,7 @@
 -- structured_data.lua: rows of numbers, codes and words of a CSV file as one of two classes, as in Keras' example "Structured data
 -- classification from scratch": each column has its layer, which learns what it needs from the data. The patients are made here.
 --
---   flowlua lua/examples/structured_data.lua       the validation accuracy is 0.8867 after 30 epochs
+--   flowlua lua/examples/structured_data.lua       the validation accuracy is 0.8933 after 30 epochs
 local flow = require "flow"
 local layers, Dataset = flow.layers, flow.data.Dataset
 

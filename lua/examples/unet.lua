@@ -1,7 +1,7 @@
 -- unet.lua: every pixel of a picture belongs to a disc, a square, a border or the background: segmentation as in Keras' example "Image
 -- segmentation with a U-Net-like architecture". The pictures are drawn here.
 --
---   flowlua lua/examples/unet.lua                  0.8666 of the pixels are right, mean intersection over union 0.5077
+--   flowlua lua/examples/unet.lua                  0.8499 of the pixels are right, mean intersection over union 0.4611
 local flow = require "flow"
 local layers = flow.layers
 
