@@ -92,7 +92,7 @@ static visits *visits_of(const char *at)
 /* ---- order ------------------------------------------------------------------------------------------------------------------------- */
 
 /* One thread arrives for its block: what the others wrote before a barrier that it waited at has come with it, and those of the last block
- * may read it behind the next one. */
+ * may read it after the next one. */
 static int has_come(const visit *earlier)
 {
   const emulated_place *here = &emulated_here;

@@ -4,8 +4,8 @@
  * and values come into the block's memory; scores of a tile are sums of tensor cores, and their exponentials, relative to the largest score
  * so far, are the next product's operand, in 16 bits where the values have 16.
  *
- * The gradients compute the exponentials again, from the largest score and the sum of each row, which the forward kernel has kept; where
- * nobody has, it runs again. What a row of g y sums up to is a launch of its own. Each gradient has a launch of one kernel, in which
+ * The gradients compute the exponentials again, from the largest score and the sum of each row, which the forward kernel has kept; if
+ * it has not, it runs again. A launch of its own adds up the rows of g y. Each gradient has a launch of one kernel, in which
  * blocks own rows of the result, so that no sum is shared and the order of terms follows from shapes alone:
  *   dq = ds k      own: q, g   tile: k, v
  *   dk = ds^T q    own: k, v   tile: q, g
