@@ -8,6 +8,7 @@
 -- then native(), which makes of it the flow_arguments that C reads. Classes of scripts have an init with its own parameters; for_init()
 -- sorts the arguments of a call, or a config, into their positions.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

@@ -5,6 +5,7 @@
 -- argument is options or a value (ends_in_options), positions and names are put in one place each (spread, gather_rest), and each value is
 -- checked against its kind or gets its default (checked). Errors name the user's line, since every frame in between is in lua/flow.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"

@@ -5,6 +5,7 @@
 -- check is one look-up. It then passes the call on: as it is (any_method), with tables of names sorted into positions (METHODS), or read by
 -- its text (read, read_named).
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 

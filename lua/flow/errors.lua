@@ -4,6 +4,7 @@
 -- errors.raise is what all of lua/flow calls. The position comes from the stack, not from a level that each caller would have to count: the
 -- first frame whose source is not in this folder. Texts that describe values are in errors/texts.lua, loaded by the first error.
 
+local debug = debug
 local errors = {
   namespaces = setmetatable({}, { __mode = "k" }),      -- modules and classes, with their titles
   ops = setmetatable({}, { __mode = "k" }),             -- functions that compute ops, with the names that users call: "flow.exp"
@@ -118,13 +119,6 @@ function errors.check_holes(what, value, depth)
   for i = 1, errors.check_list(what, value) do
     if type(value[i]) == "table" then errors.check_holes(("%s[%d]"):format(what, i), value[i], (depth or 0) + 1) end
   end
-end
-
--- A table of names that users read, title: from now on another name is an error.
-function errors.closed(title, names)
-  return setmetatable(names, { __index = function(_, name)
-    errors.raise("%s has no %q%s", title, tostring(name), errors.instead(title, names, tostring(name)))
-  end })
 end
 
 -- What sentences say of values and of names that are near is in errors/texts.lua, and attempt().

@@ -1,8 +1,7 @@
 -- host.lua: what flowlua needs of the Lua that loads it; if something is missing, one sentence says what. This file is read first, so it is
 -- written for every Lua from 5.1 on. A host may leave out os, io and package: functions that need them fail when they are called.
 --
--- Other modules take os and io from here (host.os, host.io) instead of the globals, so that a sandbox without them gets a message that
--- names what is missing.
+-- Other modules take os, io and debug from here: without os or io a message names what is missing, and debug may be gone later.
 
 if type(rawget(_G, "jit")) ~= "table" then
   error("flowlua needs LuaJIT 2.1, this is " .. tostring(_VERSION) .. ": run the program with luajit or with flowlua", 0)
@@ -25,7 +24,7 @@ local function library(name)
   end })
 end
 
-host.os, host.io = library("os"), library("io")
+host.os, host.io, host.debug = library("os"), library("io"), debug
 
 -- A variable of the environment; nil where there is none, or no way to ask.
 function host.getenv(name)

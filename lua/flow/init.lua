@@ -108,7 +108,7 @@ local pass = {
 }
 
 -- The last to be asked for a module: one of ours that nobody finds cannot be opened. One for all copies of flow in a state.
-local package, registry = rawget(_G, "package"), debug.getregistry()
+local package, debug, registry = rawget(_G, "package"), debug, debug.getregistry()
 if type(package) == "table" and package.loaders and not registry["flowlua.unopened"] then
   registry["flowlua.unopened"] = true
   local asked = false      -- what finds the position of an error asks for modules, too

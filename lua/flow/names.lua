@@ -1,5 +1,6 @@
 -- names.lua: Keras' automatic names: conv2d, conv2d_1, ... counted per Lua state; and names in order.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 
 local names = {}

@@ -21,6 +21,7 @@
 --
 -- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 

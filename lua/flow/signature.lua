@@ -24,6 +24,7 @@
 -- = of a method, any = takes whatever it is given, like = and skip = another entry whose parameters from skip + 1 on it has, record = made
 -- on demand }. A guard costs one comparison in the usual case, and keeps `...` out of compiled code.
 
+local debug = debug
 local errors = require "flow.errors"
 
 local raise = errors.raise

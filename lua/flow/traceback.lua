@@ -1,6 +1,7 @@
 -- traceback.lua: the calls in a user's code that led to an error. Calls inside lua/flow, in C and in the program around the script are left
 -- out: they do not help the script's author.
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 
 local traceback = {}

@@ -4,6 +4,7 @@
 -- An object of such a class is made in three steps: new() makes what the library needs, the script's init gets the arguments by its own
 -- parameters (arguments.for_init), and what it was given is kept in _given_to_init, for files.
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"

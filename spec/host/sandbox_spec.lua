@@ -43,6 +43,37 @@ describe("a state without", function()
     assert.truthy(output:find("false\t.*flowlua needs io.open here, and this state does not have Lua's io library"), output)
   end)
 
+  it("debug, which the host took once flow was loaded, trains and says what was wrong and where", function()
+    if os.getenv "FLOW_SANITIZED" then return pending("plain luajit cannot load a build with sanitizers") end
+    local output = run("luajit", [[require "flow"
+      debug = nil]] .. "\n" .. LEARN .. [[
+      print(pcall(flow.zeros, "three"))
+      print(pcall(function() flow.zeros { 2 }:reshape { 3 } end))
+      print(pcall(function() flow.fn(function(x) return x:matmul(x) end)(flow.ones { 2, 3 }) end))
+      print(pcall(function() return flow.layers.Dense { unit = 3 } end))
+      local Double = flow.layers.Layer:extend "Double"
+      function Double:init(options, factor) Double.parent.init(self, options) self.factor = factor or 2 end
+      function Double:call(x, training) return x * self.factor end
+      print(Double()(flow.ones { 2 }):totable()[2])
+      local Own = flow.Model:extend "Own"
+      function Own:init() Own.parent.init(self) self.dense = flow.layers.Dense(1) end
+      function Own:call(x, training) return self.dense(x) end
+      function Own:train_step(x, y) return Own.parent.train_step(self, x, y) end
+      local own = Own()
+      own:compile { optimizer = "sgd", loss = "mse" }
+      print(#own:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { verbose = 0 }).epoch)
+      for x in flow.data.Dataset.range(3):map(function(x) return x * 2 end):batch(3):iter() do print(x:totable()[3]) end
+      print(pcall(function() for _ in flow.data.Dataset.range(3):map(function() error "meant" end):iter() do end end))]])
+    local script = "[^ ]*script%.lua:%d+: "
+    for i, expected in ipairs {
+      "^2\t1$", "^false\t" .. script .. "flow%.zeros: ", "^false\t" .. script .. ".*reshape", "^false\t" .. script .. ".*matmul",
+      "^false\t" .. script .. "Dense", "^2$", "^1$", "^4$", "^false\t" .. script .. ".*meant"
+    } do
+      local line = output:match(("[^\n]*\n"):rep(i - 1) .. "([^\n]*)")
+      assert.truthy(line:find(expected), line .. "\n" .. output)
+    end
+  end)
+
   it("debug, or the ffi, is told so", function()
     assert.equal("false\tflowlua needs Lua's debug library, for the registry and for the lines that messages name, and this state does not "
       .. "have it\n", run("luajit", 'debug = nil print(pcall(require, "flow"))'))

@@ -4,6 +4,7 @@
 -- Since require does not know of them, what asks for one while it runs, a hook or a finalizer of the host that uses flow, loads it a second
 -- time: what that has made is the module for both. The collector is not stopped meanwhile: what loading leaves would cost each state 2 MB.
 
+local debug = require("flow.host").debug
 local signature = require "flow.signature"
 
 local package, registry = rawget(_G, "package"), debug.getregistry()

@@ -2,6 +2,7 @@
 -- those of tensors. list[{ { 2, -1 } }], as a tensor of one axis is indexed, gives the same. The part is of the list's kind: that of a
 -- shape is a shape.
 
+local debug = require("flow.host").debug
 local raise = require("flow.errors").raise
 
 -- The position that a key of a range names, from 1.

@@ -1,6 +1,7 @@
 -- printed.lua: tables that scripts get as results, and that print as what they hold: { accuracy = 0.97, loss = 0.09 }. What asks for their
 -- metatable finds none, as of any table, so that they are taken wherever a table is.
 
+local debug = require("flow.host").debug
 local names = require "flow.names"
 
 local Printed = { __metatable = false }

@@ -5,11 +5,12 @@
 --   ds = ds:with_options(options)
 
 local errors = require "flow.errors"
+local closed = require "flow.errors.closed"
 local object = require "flow.object"
 
 local raise = errors.raise
 local options = {
-  AutoShardPolicy = errors.closed("flow.data.AutoShardPolicy", { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 }),
+  AutoShardPolicy = closed("flow.data.AutoShardPolicy", { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 }),
 }
 
 local SETTINGS = { auto_shard_policy = true, deterministic = true }

@@ -5,6 +5,7 @@
 -- for each result an output of the plan or a component. What needs the host in between, such as a vocabulary, is recorded as steps
 -- (tensor/host_calls.lua).
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"

@@ -1,6 +1,7 @@
 -- closures.lua: whether two functions are one that is written inside of another and made at each call of that: the same code, which sees
 -- the same values.
 
+local debug = require("flow.host").debug
 local closures = {}
 
 local MOST_DEPTH = 8      -- of functions that functions see

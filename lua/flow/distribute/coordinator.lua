@@ -11,6 +11,7 @@
 -- compute what was scheduled, the chief too, and go on together. An iterator of create_per_worker_dataset is each worker's own; for a
 -- flow.fn it stands for the values of its next element.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

@@ -1,8 +1,9 @@
 -- reduce_op.lua: flow.distribute.ReduceOp: how values of replicas become one.
 
 local errors = require "flow.errors"
+local closed = require "flow.errors.closed"
 
-local reduce_op = { ReduceOp = errors.closed("flow.distribute.ReduceOp", { SUM = "SUM", MEAN = "MEAN" }) }
+local reduce_op = { ReduceOp = closed("flow.distribute.ReduceOp", { SUM = "SUM", MEAN = "MEAN" }) }
 
 -- "SUM" or "MEAN", from a name in any case; what: the caller, as messages name it.
 function reduce_op.check(what, how)

@@ -6,6 +6,7 @@
 --
 -- A strategy is a placement (tensor/placement.lua) with names for people.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"

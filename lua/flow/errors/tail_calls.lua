@@ -5,6 +5,7 @@
 -- another one than the function that runs, the named one has ended in a tail call. Its bytecode (jit.util) then tells the line, if there is
 -- only one such call in it. Wherever something is not known the answer is nil, and the message names the line of the caller.
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 
 local tail_calls = {}

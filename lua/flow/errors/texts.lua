@@ -1,6 +1,7 @@
 -- texts.lua: what the sentences of errors say of a value, of a name that is not known and of those that are near it; and errors
 -- that are tried. The second half of errors.lua, in whose table these functions are; it is loaded when the first of them is called.
 
+local debug = require("flow.host").debug
 local errors = require "flow.errors"
 
 local MOST_QUOTED = 100      -- of a text that a user gave

@@ -111,7 +111,7 @@ local FOUND = {
       found[name .. "_dataset_from_directory"] = flow().utils[name .. "_dataset_from_directory"]
     end
     found.timeseries_dataset_from_array = flow().timeseries_dataset_from_array
-    return errors.closed("flow.keras.preprocessing", found)
+    return require "flow.errors.closed" ("flow.keras.preprocessing", found)
   end,
   saving = function()
     local utils = flow().utils
@@ -122,7 +122,7 @@ local FOUND = {
         "get_registered_name", "get_registered_object" } do
       found[name] = flow().utils[name]
     end
-    return errors.closed("flow.keras.saving", found)
+    return require "flow.errors.closed" ("flow.keras.saving", found)
   end,
 }
 -- Classes that have another name here, by which the reference knows them.

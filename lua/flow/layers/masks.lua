@@ -8,6 +8,7 @@
 --
 -- A mask that the caller gives, layer(x, { mask = m }), counts in place of the tensor's. All is as in Keras 3 (keras/src/layers/layer.py).
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local object = require "flow.object"
 local log = require "flow.log"

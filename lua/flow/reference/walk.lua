@@ -1,6 +1,7 @@
 -- walk.lua: every public function, method, class, field and constant, found by walking through what require "flow" returns: its modules,
 -- their classes, the methods and fields of tensors and of objects. Nothing is listed here, so nothing can be forgotten.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

@@ -7,6 +7,7 @@
 -- clone = see config.clone }. What a file says is checked before it is used: a file may be damaged or made by somebody else, so each wrong
 -- kind of value is an error that names the file, and nesting is limited. entries.lua has the entries of single layers.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

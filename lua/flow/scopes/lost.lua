@@ -1,9 +1,8 @@
 -- lost.lua: whether a coroutine still is in the call that opened its scopes. nginx runs later requests in the coroutines of requests
 -- that it has ended anywhere (lua_resetthread), as on ngx.exit in a callback: the next one must not go on with the tapes and strategies of
 -- the one before. The table of scopes.own() has in `opened` the function that is the first argument of that call.
-local debug = rawget(_G, "debug")
-local getlocal = type(debug) == "table" and debug.getlocal
-local getinfo = type(debug) == "table" and debug.getinfo
+local debug = require("flow.host").debug
+local getlocal, getinfo = debug.getlocal, debug.getinfo
 
 local function is_on_stack(f)
   if not getlocal or not getinfo then return true end      -- nobody can tell

@@ -3,6 +3,7 @@
 --
 -- An operand that has __apply in its metatable (the nodes of functional models) takes the call over: __apply(op, a, b, c, d).
 
+local debug = debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local scopes = require "flow.scopes"

@@ -11,6 +11,7 @@
 -- a function that takes elements from an iterator: a trace would hold the first one for ever. So does one that ds:map or ds:filter calls
 -- with values and that looks at them: there an if may, as in TensorFlow's graphs.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local names = require "flow.names"

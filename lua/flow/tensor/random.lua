@@ -2,6 +2,7 @@
 -- equal tensors on every machine. Without { seed = n } each call draws a fresh seed from the global one, and in a traced
 -- function every run draws new numbers; so it does with a SeedGenerator as the seed, whose seeds follow from its own alone.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"

@@ -1,5 +1,6 @@
 -- steps.lua: a model's training, test and prediction step (model_steps.lua) as plans: traced once per signature, then one C call a batch.
 
+local debug = require("flow.host").debug
 local native = require "flow.ffi"
 local scopes = require "flow.scopes"
 local errors = require "flow.errors"

@@ -1,6 +1,7 @@
 -- parameters.lua: the methods that scripts define get what is given by name where they name it: function Block:call(x, training, mask),
 -- function GAN:compile(d_optimizer, g_optimizer), as in Python. A method that names one parameter for all options gets their table.
 
+local debug = require("flow.host").debug
 local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 local arguments = require "flow.arguments"
