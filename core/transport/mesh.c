@@ -12,9 +12,9 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "base/entropy.h"
 #include "base/futex.h"
 #include "base/memory.h"
 
@@ -187,11 +187,9 @@ static flow_status exchange_cards(mesh *self)
   char key[256];
   card *mine = &self->cards[self->rank];
   socklen_t length = sizeof mine->address;
-  if (getsockname(self->port, (struct sockaddr *)&mine->address, &length) != 0 ||
-      getrandom(mine->token, sizeof mine->token, 0) != sizeof mine->token ||
-      getrandom(mine->secret, sizeof mine->secret, 0) != sizeof mine->secret) {
-    return fail_errno(self, errno);
-  }
+  if (getsockname(self->port, (struct sockaddr *)&mine->address, &length) != 0) return fail_errno(self, errno);
+  FLOW_TRY(flow_entropy_take(mine->token, sizeof mine->token));
+  FLOW_TRY(flow_entropy_take(mine->secret, sizeof mine->secret));
   mine->length = length;
   mine->seals = self->options->seal != NULL;
   snprintf(key, sizeof key, "%s/%s/%d", self->name, self->options->group, self->rank);

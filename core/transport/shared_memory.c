@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/entropy.h"
 #include "base/memory.h"
 
 #if !defined(MFD_NOEXEC_SEAL)
@@ -67,8 +67,8 @@ void *flow_shared_memory_make(size_t bytes, flow_shared_file *file)
   file->process = getpid();
   file->descriptor = descriptor;
   if (descriptor < 0) return NULL;
-  if (fallocate(descriptor, 0, 0, (off_t)bytes) == 0 && fcntl(descriptor, F_ADD_SEALS, SEALS) == 0
-      && getrandom(file->secret, sizeof file->secret, 0) == sizeof file->secret && (memory = map(descriptor, bytes))) {
+  if (fallocate(descriptor, 0, 0, (off_t)bytes) == 0 && fcntl(descriptor, F_ADD_SEALS, SEALS) == 0 &&
+      flow_entropy(file->secret, sizeof file->secret) && (memory = map(descriptor, bytes))) {
     memcpy(memory, file->secret, sizeof file->secret);
     return memory;
   }

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/entropy.h"
 #include "base/memory.h"
 
 enum { BOOT = 40, SETTING = 48, MOST_MEMORY = 1 << 28 };
@@ -110,7 +110,7 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
   card *mine = &cards[self->base.size];
   mine->file = (flow_shared_file){ .process = getpid(), .descriptor = -1 };
   mine->probe_address = (uint64_t)(uintptr_t)&self->probe;
-  if (getrandom(&self->probe, sizeof self->probe, 0) == sizeof self->probe) mine->probe = self->probe;
+  if (flow_entropy(&self->probe, sizeof self->probe)) mine->probe = self->probe;
   flow_shared_describe_machine(mine->machine);
   if (self->base.rank == 0 && mine->machine[0]) {
     self->group = flow_shared_memory_make(self->bytes, &mine->file);

@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/condition.h"
+#include "base/entropy.h"
 #include "base/memory.h"
 #include "base/plugin.h"
 
@@ -431,8 +431,7 @@ static flow_status prepare(flow_control *control, const flow_cluster *cluster, c
   snprintf(place, sizeof place, "process %d on %s", (int)getpid(), host);
   filled.place = place;
   filled.cluster = cluster;
-  if (getrandom(&filled.incarnation, sizeof filled.incarnation, 0) < 0) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s",
-                                                                                         strerror(errno));
+  FLOW_TRY(flow_entropy_take(&filled.incarnation, sizeof filled.incarnation));
   FLOW_TRY(flow_protocol_new(&filled, flow_control_now(), &control->protocol));
   control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (control->wake < 0) return flow_fail(FLOW_IO_ERROR, "the control plane cannot start: %s", strerror(errno));

@@ -4,7 +4,6 @@
  *
  * The calls of MPI here are collective: what a process does by itself between two of them may fail, and all agree on it before the next.
  * Else the others would wait in it for a process that does not come. */
-#define _GNU_SOURCE                /* getrandom */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/entropy.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/plugin.h"
@@ -198,7 +197,7 @@ static flow_status make_secret(char *secret)
   const flow_plugin *plugin;
   uint8_t bytes[(FLOW_HEX_SECRET - 1) / 2];
   if (flow_plugin_open("control", &plugin) != FLOW_OK) return FLOW_OK;
-  if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s", strerror(errno));
+  FLOW_TRY(flow_entropy_take(bytes, sizeof bytes));
   for (size_t i = 0; i < sizeof bytes; i++) snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
   explicit_bzero(bytes, sizeof bytes);
   return FLOW_OK;
