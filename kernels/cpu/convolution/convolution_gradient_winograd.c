@@ -19,6 +19,8 @@ enum {
   CANVAS_BYTES = 256 * 1024,
   TILE_BYTES = 768 * 1024, /* V and Z of a chunk */
   LEAST_TILES = 32,        /* of a chunk, if there are as many: with fewer, S goes to dw too often, which costs more than memory */
+  MOST_BYTES = 8 << 20,    /* V and Z of so many, since each thread has them: with more channels a chunk has fewer tiles, */
+  FEW_TILES = 8,           /* down to these */
   TILES = 96,              /* of a chunk at most */
   INPUTS = 64,             /* of S at a time */
 };
@@ -38,6 +40,13 @@ typedef struct layout {
   size_t  canvas_floats, dw_floats, dx_floats;      /* dw_floats: enough for fewer images, too, whose chunks may be larger */
 } layout;
 
+/* How many tiles a chunk has at least, where V and Z of one take `tile_bytes`. */
+static int64_t least_tiles(int64_t tile_bytes)
+{
+  int64_t fitting = MOST_BYTES / tile_bytes;
+  return fitting > LEAST_TILES ? LEAST_TILES : fitting < FEW_TILES ? FEW_TILES : fitting;
+}
+
 /* The layout of a call. A canvas holds a group of whole small images or a band of rows of one large image; tiles of a group are cut into
  * chunks of nearly equal size, whose planes V and Z fit TILE_BYTES. */
 static layout layout_of(const flow_call *call)
@@ -52,11 +61,13 @@ static layout layout_of(const flow_call *call)
   l.image_tiles[0] = flow_tiles_along(s->out[0] > s->in[0] ? s->out[0] : s->in[0], l.form);
   l.image_tiles[1] = flow_tiles_along(s->out[1], l.form);
   int64_t row = s->out[1] * s->channels_out * (int64_t)sizeof(float), seam = s->before[0] > l.seam ? s->before[0] : l.seam;
-  int64_t least_band = (LEAST_TILES + l.image_tiles[1] - 1) / l.image_tiles[1];
+  int64_t padded_in = flow_padded_channels(s->channels_in), padded_out = flow_padded_channels(s->channels_out);
+  int64_t tile_bytes = l.planes * (padded_in + padded_out) * (int64_t)sizeof(float), least = least_tiles(tile_bytes);
+  int64_t least_band = (least + l.image_tiles[1] - 1) / l.image_tiles[1];
   l.band = (CANVAS_BYTES / row - seam) / l.f;
   if (l.band < least_band) l.band = least_band;
   if (l.band > l.image_tiles[0]) l.band = l.image_tiles[0];
-  int64_t tiles_of_image = l.image_tiles[0] * l.image_tiles[1], least_group = (LEAST_TILES + tiles_of_image - 1) / tiles_of_image;
+  int64_t tiles_of_image = l.image_tiles[0] * l.image_tiles[1], least_group = (least + tiles_of_image - 1) / tiles_of_image;
   l.group = l.band == l.image_tiles[0] ? CANVAS_BYTES / (row * s->out[0]) : 1;
   if (l.group < least_group) l.group = least_group;
   if (l.group > s->images) l.group = s->images;
@@ -64,10 +75,9 @@ static layout layout_of(const flow_call *call)
   l.canvas_rows = l.band * l.f + seam < s->out[0] ? l.band * l.f + seam : s->out[0];
   l.canvas_floats = l.masked ? (size_t)flow_plane(l.group * l.canvas_rows * s->out[1] * s->channels_out + VL) : 0;
 
-  int64_t padded_in = flow_padded_channels(s->channels_in), padded_out = flow_padded_channels(s->channels_out);
-  int64_t tiles = l.group * l.band * l.image_tiles[1], most = TILE_BYTES / (l.planes * (padded_in + padded_out) * (int64_t)sizeof(float));
+  int64_t tiles = l.group * l.band * l.image_tiles[1], most = TILE_BYTES / tile_bytes;
   if (most > TILES) most = TILES;
-  if (most < LEAST_TILES) most = LEAST_TILES;
+  if (most < least) most = least;
   int64_t chunks = (tiles + most - 1) / most;
   l.chunk = (tiles + chunks - 1) / chunks;
   l.v_plane = flow_plane(l.chunk * padded_in);
