@@ -212,10 +212,22 @@ flow_tensor *flow_operation_swapaxes(flow_operation_call *call)
   return permuted(call, X, axes);
 }
 
-/* axis: where the new one is in the result, so that the rank itself is allowed. */
+/* axis: where the new one is in the result, so that the rank itself is allowed; or a list of them. */
 flow_tensor *flow_operation_expand_dims(flow_operation_call *call)
 {
-  return with_axis(call, X, flow_operation_axis(call, flow_operation_option(call, "axis"), X->rank + 1));
+  const flow_json *axis = flow_operation_option(call, "axis"), *entry;
+  if (!flow_json_is(axis, FLOW_JSON_LIST)) return with_axis(call, X, flow_operation_axis(call, axis, X->rank + 1));
+  int rank = X->rank, made[FLOW_MAX_RANK] = { 0 };
+  int64_t dims[FLOW_MAX_RANK];
+  FLOW_JSON_EACH(entry, axis) rank++;
+  if (rank > FLOW_MAX_RANK)
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "the result has %d axes, at most %d are possible", rank, FLOW_MAX_RANK);
+  FLOW_JSON_EACH(entry, axis) made[flow_operation_axis(call, entry, rank)] = 1;
+  for (int i = 0, old = 0; i < rank; i++) {
+    if (!made[i] && old == X->rank) return flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "an axis is named twice");
+    dims[i] = made[i] ? 1 : X->shape[old++];
+  }
+  return reshaped(call, X, rank, dims);
 }
 
 /* Without axes all of size 1 go. A size that is not known is not 1. */

@@ -3,7 +3,7 @@ return {
   dtypes = "float32 float16 bfloat16 float64 int8 uint8 int32 int64 bool",
   pairs = {
     {
-      ops = "floor_divide fmax fmin cross kron ",
+      ops = "floor_divide fmax fmin outer cross kron ",
       float32 = "float32 float32 float32 float64 float32 float32 float32 float32 float32",
       float16 = "float32 float16 float32 float64 float16 float16 float16 float16 float16",
       bfloat16 = "float32 float32 bfloat16 float64 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16",
@@ -99,7 +99,7 @@ return {
       bool = "- - - - - - - - -",
     },
     {
-      ops = "outer inner dot vdot tensordot append ",
+      ops = "inner dot vdot tensordot append ",
       float32 = "float32 float32 float32 float64 float32 float32 float32 float32 float32",
       float16 = "float32 float16 float32 float64 float16 float16 float16 float16 float16",
       bfloat16 = "float32 float32 bfloat16 float64 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16",
@@ -179,16 +179,16 @@ return {
       results = "float32 float16 - float64 float32 float32 float32 float64 float32",
     },
     {
+      ops = "erf erfc erfinv logsumexp normalize ",
+      results = "float32 float16 bfloat16 float64 - - - - -",
+    },
+    {
       ops = "sum prod nansum nanprod trace ",
       results = "float32 float16 bfloat16 float64 int32 uint32 int32 int64 int32",
     },
     {
       ops = "argmax argmin count_nonzero argsort bincount ",
       results = "int32 int32 int32 int32 int32 int32 int32 int32 int32",
-    },
-    {
-      ops = "logsumexp normalize ",
-      results = "float32 float16 bfloat16 float64 - - - - -",
     },
   },
 }

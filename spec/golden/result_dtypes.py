@@ -16,11 +16,11 @@ DTYPES = "float32 float16 bfloat16 float64 int8 uint8 int32 int64 bool".split()
 PAIRS = ("floor_divide true_divide fmod arctan2 logaddexp logaddexp2 hypot heaviside ldexp fmax fmin logical_xor isclose bitwise_and "
          "bitwise_or bitwise_xor left_shift right_shift gcd lcm outer inner dot vdot tensordot cross kron einsum append average "
          "correlate").split()
-UNARY = ("abs negative sign square sqrt exp exp2 expm1 log log2 log10 log1p floor ceil round trunc sin cos tan sinh cosh tanh "
-         "arcsin arccos arctan arcsinh arccosh arctanh leaky_relu relu isfinite isinf isnan isposinf isneginf signbit logical_not "
-         "bitwise_not angle real imag deg2rad rad2deg nan_to_num i0 cbrt sinc sum prod max min mean var std any all argmax argmin "
-         "logsumexp median nanmean nansum nanmax nanmin nanprod nanvar nanstd count_nonzero cumsum cumprod diff sort argsort trace "
-         "diagonal tril triu transpose flip ravel norm normalize average ptp zeros_like ones_like bincount corrcoef "
+UNARY = ("abs negative sign square sqrt exp exp2 expm1 log log2 log10 log1p floor ceil round trunc sin cos tan sinh cosh tanh arcsin "
+         "arccos arctan arcsinh arccosh arctanh leaky_relu relu isfinite isinf isnan isposinf isneginf signbit logical_not "
+         "bitwise_not angle real imag deg2rad rad2deg nan_to_num i0 cbrt sinc erf erfc erfinv sum prod max min mean var std any all "
+         "argmax argmin logsumexp median nanmean nansum nanmax nanmin nanprod nanvar nanstd count_nonzero cumsum cumprod diff sort "
+         "argsort trace diagonal tril triu transpose flip ravel norm normalize average ptp zeros_like ones_like bincount corrcoef "
          "layer_normalization").split()
 SHAPES = {"cross": (2, 3), "correlate": (4,)}
 CALLS = {"tensordot": lambda a, b: ops.tensordot(a, b, 1), "einsum": lambda a, b: ops.einsum("ij,jk->ik", a, b),

@@ -168,3 +168,75 @@ describe("infinity and NaN", function()
     assert.same({ 0 }, flow.digitize(flow.tensor { 0 }, flow.tensor({ 1e-50 }, { dtype = "float64" })):totable())
   end)
 end)
+
+describe("positions of blocks that have no value while a function is traced", function()
+  local function update(x, row, block) return flow.slice_update(x, { 1, row, 2 }, block) end
+  local traced = flow.fn(update)
+
+  it("are clamped when they have one: the block is inside", function()
+    local x, block = flow.zeros { 2, 5, 3 }, flow.arange(8):to("float32"):reshape { 2, 2, 2 } + 1
+    for row, first in ipairs { 1, 2, 3, 4, 4, 4 } do
+      local result = traced(x, flow.tensor(row, { dtype = "int32" }), block)
+      assert.same(update(x, first, block):totable(), result:totable())
+      assert.equal(36, result:sum():item())
+      assert.same(block:totable(), result[{ {}, { first, first + 1 }, { 2, 3 } }]:totable())
+    end
+  end)
+
+  it("take the block's gradient and leave the others theirs", function()
+    local x, block, row = flow.ones { 2, 5, 3 }, flow.ones { 2, 2, 2 }, flow.tensor(3, { dtype = "int64" })
+    local weights = flow.arange(30):to("float32"):reshape { 2, 5, 3 }
+    local gradients = flow.fn(function(a, at, b)
+      local tape = flow.GradientTape()
+      tape:watch { a, b }
+      local loss = tape:record(function() return (update(a, at, b) * weights):sum() end)
+      return unpack(tape:gradient(loss, { a, b }))
+    end)
+    local of_x, of_block = gradients(x, row, block)
+    assert.same(weights[{ {}, { 3, 4 }, { 2, 3 } }]:totable(), of_block:totable())
+    assert.same(update(weights, 3, flow.zeros { 2, 2, 2 }):totable(), of_x:totable())
+  end)
+
+  it("may be one tensor, and an empty block changes nothing", function()
+    local whole = flow.fn(function(x, starts, block) return flow.slice_update(x, starts, block) end)
+    local x, starts = flow.arange(12):to("float32"):reshape { 3, 4 }, flow.tensor({ 2, 3 }, { dtype = "int32" })
+    assert.same({ { 0, 1, 2, 3 }, { 4, 5, 7, 7 }, { 8, 9, 7, 7 } }, whole(x, starts, flow.full({ 2, 2 }, 7)):totable())
+    assert.same(x:totable(), whole(x, starts, flow.zeros { 2, 0 }):totable())
+    refuses("do not fit in axis 2", function() whole(x, starts, flow.zeros { 2, 5 }) end)
+  end)
+end)
+
+describe("no elements", function()
+  it("are split in equal parts, and are the largest of none", function()
+    local parts = flow.split(flow.zeros { 2, 0 }, 3, 2)
+    assert.equal(3, #parts)
+    for _, part in ipairs(parts) do assert.same({ 2, 0 }, { unpack(part.shape) }) end
+    assert.same({ 0, 3 }, { unpack(flow.glu(flow.zeros { 0, 3 }, 1).shape) })
+    for _, k in ipairs { 0, flow.tensor(0) } do
+      local values, positions = flow.top_k(flow.ones { 2, 3 }, k)
+      assert.same({ 2, 0 }, { unpack(values.shape) })
+      assert.same({ 2, 0 }, { unpack(positions.shape) })
+    end
+    refuses("k is a whole number from 0", function() flow.top_k(flow.ones { 3 }, -1) end)
+  end)
+end)
+
+describe("expand_dims", function()
+  it("takes several new axes by their places in the result", function()
+    for _, case in ipairs { { { 1, 3 }, { 1, 2, 1, 3 } }, { { -1, 1 }, { 1, 2, 3, 1 } }, { { 4, 3 }, { 2, 3, 1, 1 } } } do
+      assert.same(case[2], { unpack(flow.expand_dims(flow.ones { 2, 3 }, case[1]).shape) })
+    end
+    refuses("axis 1 is named twice", function() flow.expand_dims(flow.ones { 2 }, { 1, -3 }) end)
+  end)
+end)
+
+describe("bincount", function()
+  it("sums weights in the dtype of their sum with the numbers, as Keras", function()
+    for _, case in ipairs { { "int64", "int32", "int64" }, { "uint8", "int32", "int32" }, { "int32", "bool", "int32" },
+                            { "int64", "float32", "float32" } } do
+      local counts = flow.bincount(flow.tensor({ 1, 2 }, { dtype = case[1] }), flow.ones({ 2 }, { dtype = case[2] }))
+      assert.equal(case[3], counts.dtype)
+      assert.same({ 0, 1, 1 }, counts:totable())
+    end
+  end)
+end)

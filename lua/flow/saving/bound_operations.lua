@@ -151,19 +151,6 @@ function OTHERWISE.Meshgrid(values)
   return ops.meshgrid(unpack(list))
 end
 
--- A new axis for each of a list, by their places in the result.
-function OTHERWISE.ExpandDims(values)
-  if type(values.axis) ~= "table" then raise("ExpandDims in a file has no axis, expected a whole number or a list of them") end
-  local x, axes, rank = values.x, {}, #values.x.shape + #values.axis
-  for i, axis in ipairs(values.axis) do
-    if type(axis) ~= "number" then raise("an operation's axis is %s, expected a whole number", errors.describe(axis)) end
-    axes[i] = axis < 0 and axis + rank or axis
-  end
-  table.sort(axes)
-  for _, axis in ipairs(axes) do x = ops.expand_dims(x, axis + 1) end
-  return x
-end
-
 -- Without an axis: over all elements.
 local function over_all(f)
   return function(values)

@@ -378,8 +378,8 @@ end
 
 ---- reading -----------------------------------------------------------------------------------------------------------
 
--- The record of an entry by which it is read from position to position. nil: it has another value of what is fixed there, a list of new
--- axes, no axis or window where that is not the default, or positions, which may be a tensor.
+-- The record of an entry by which it is read from position to position. nil: it has another value of what is fixed there, no
+-- axis or window where that is not the default, or positions, which may be a tensor.
 local function record_for(entry)
   local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
   if not record or record.module ~= entry.module then return nil end
@@ -387,7 +387,6 @@ local function record_for(entry)
     local value = content[own.name]
     if own.fixed ~= nil and value ~= nil and value ~= own.fixed or own.name == "positions" then return nil end
     if (own.default == -1 or own.name == "window") and value == json.null then return nil end
-    if record.name == "expand_dims" and type(value) == "table" then return nil end
   end
   return record
 end

@@ -31,12 +31,6 @@ local function length(x, axis, what)
   return n
 end
 
-local function sequence(first, last, step)
-  local list = {}
-  for i = first, last, step or 1 do list[#list + 1] = i end
-  return list
-end
-
 -- {before, after} for each axis, out of a number, one such pair or a list of them.
 local function read_widths(widths, rank, what)
   if type(widths) == "number" then widths = { widths, widths } end
@@ -132,8 +126,9 @@ return function(ops, define, axis_from, gather)
     local n, parts, before = length(x, axis, what), {}, 0
     if type(cuts) == "number" then
       local count = whole(cuts, 1, what, "the number of parts")
-      if n % count ~= 0 or count > n then raise("%s: %d elements of axis %d cannot be split in %.0f equal parts", what, n, axis, count) end
-      cuts = sequence(n / count, n - 1, n / count)
+      if n % count ~= 0 then raise("%s: %d elements of axis %d cannot be split in %.0f equal parts", what, n, axis, count) end
+      cuts = {}
+      for i = 1, count - 1 do cuts[i] = i * n / count end
     elseif type(cuts) ~= "table" or getmetatable(cuts) then
       raise("%s: a number of parts or a list of cuts, got %s", what, errors.describe(cuts))
     end
@@ -291,8 +286,10 @@ return function(ops, define, axis_from, gather)
     if rank == 0 then raise("%s: a single number has no last axis", what) end
     if sorted ~= nil and type(sorted) ~= "boolean" then raise("%s: sorted is true or false, got %s", what, errors.describe(sorted)) end
     local n = length(x, rank, what)
-    if whole(k, 1, what, "k") > n then raise("%s: k is %d, the last axis has %d elements", what, k, n) end
+    k = whole(k, 0, what, "k")
+    if k > n then raise("%s: k is %d, the last axis has %d elements", what, k, n) end
     local from_zero_on = tools.argsort(x, rank, true, 0, k)
+    if k == 0 then from_zero_on = part(from_zero_on, rank, 1, 0) end      -- argsort has no number for none
     return tools.take_along(x, from_zero_on, rank), from_zero_on + 1
   end
   takes "x, k, sorted?"

@@ -13,10 +13,10 @@ local FILES = {
   activations = [[log_sigmoid tanh_shrink hard_tanh sparse_sigmoid sparse_plus celu hard_shrink soft_shrink threshold squareplus glu
     sparsemax]],
   arrays = [[array convert_to_tensor convert_to_numpy empty empty_like identity ndim size dtype get_item append hstack vstack
-    dstack hsplit vsplit dsplit array_split diff flipud fliplr moveaxis rot90 roll repeat rearrange tril triu tri
+    dstack slice slice_update hsplit vsplit dsplit array_split diff flipud fliplr moveaxis rot90 roll repeat rearrange tril triu tri
     diagonal trace diag diagflat meshgrid bartlett hanning hamming blackman kaiser]],
-  indices = [[take_along_axis gather_nd scatter segment_sum segment_max segment_min segment_prod scatter_update slice slice_update
-    select nonzero boolean_mask unravel_index sequence_mask]],
+  indices = [[take_along_axis gather_nd scatter segment_sum segment_max segment_min segment_prod scatter_update select nonzero
+    boolean_mask unravel_index sequence_mask]],
   statistics = [[amax amin ptp average count_nonzero sort argsort argpartition median quantile percentile nansum nanprod nanmax nanmin
     nanmean nanvar nanstd nanargmax nanargmin nanmedian nanquantile nanpercentile nancumsum nancumprod cumsum cumprod
     searchsorted digitize histogram bincount unique isin in_top_k corrcoef correlate trapezoid]],

@@ -358,3 +358,123 @@ tools.create("kaiser", "n: whole, beta: number, { dtype = 'float32' }", function
   for i = 0, n - 1 do values[i + 1] = n == 1 and 1 or bessel(beta * math.sqrt(1 - (2 * i / (n - 1) - 1) ^ 2)) / bessel(beta) end
   return tools.constant(values, options.dtype)
 end)
+
+---- blocks -----------------------------------------------------------------------------------------
+
+-- The block of this shape whose first element is at the positions `starts`, a list or a tensor, which are clamped so that the block is in
+-- x.
+local function block_at(x, starts, shape, what)
+  local dims, list = tools.dims(x), starts
+  if type(starts) ~= "table" then
+    starts = operand(starts, what)
+    if #tools.dims(starts) ~= 1 then raise("flow.%s: the positions have the shape %s, expected one for each axis", what,
+      tensor.shape_text(tools.dims(starts))) end
+    list = starts:totable()
+  end
+  errors.check_list(("flow.%s: the positions"):format(what), list)
+  errors.check_list(("flow.%s: the shape"):format(what), shape)
+  if #list ~= #dims or #shape ~= #dims then
+    raise("flow.%s: %d positions and a shape of %d axes for rank %d", what, #list, #shape, #dims)
+  end
+  local first, last = {}, {}
+  for i, n in ipairs(dims) do
+    local start = list[i]
+    if native.is_tensor(start) and not tensor.is_symbolic(start) then start = start:item() end
+    if type(start) ~= "number" or start ~= math.floor(start) then
+      raise("flow.%s: position %d is %s, expected a whole number", what, i, errors.describe(start))
+    end
+    if start < 0 then start = n + start + 1 end
+    local length = shape[i] == -1 and n - start + 1 or shape[i]
+    if length < 0 or n >= 0 and (length > n or start < 1) then
+      raise("flow.%s: %d elements from position %d do not fit in axis %d of %d", what, length, start, i, n)
+    end
+    if n >= 0 then start = math.min(start, n - length + 1) end
+    first[i], last[i] = start, start + length - 1
+  end
+  return first, last
+end
+
+-- The parts of `starts` that have no value yet, by axis, and starts and a shape with all of those axes.
+local function moving_parts(x, starts, shape, what)
+  local moving = {}
+  if native.is_tensor(starts) and tensor.is_symbolic(starts) then
+    local parts = {}
+    for i = 1, tools.dims(starts)[1] do parts[i] = starts[i] end
+    starts = parts
+  end
+  if type(starts) ~= "table" or type(shape) ~= "table" then return moving, starts, shape end
+  errors.check_list(("flow.%s: the positions"):format(what), starts)
+  for i = 1, errors.check_list(("flow.%s: the shape"):format(what), shape) do
+    local size = shape[i]
+    local known = not require("flow.tensor.shapes").is_rows(size)
+    if known and (type(size) ~= "number" or size < -1 or size ~= math.floor(size)) then
+      raise("flow.%s: entry %d of the shape is %s, expected a whole number from 0, or -1 for all that follow", what, i,
+        errors.describe(size))
+    end
+  end
+  local fixed, sizes, dims = {}, { unpack(shape) }, tools.dims(x)
+  for i, start in ipairs(starts) do
+    fixed[i] = start
+    if native.is_tensor(start) and tensor.is_symbolic(start) then
+      local n, size = dims[i] or 0, shape[i] or -1
+      if n < 0 or size < 0 or size > n then
+        raise("flow.%s: %d elements from a position that is not known while f is traced do not fit in axis %d", what, size, i)
+      end
+      local first = ops.clip(start:to("int32"), 1, n - size + 1)
+      moving[#moving + 1] = { axis = i, start = first, size = size, length = n }
+      fixed[i], sizes[i] = 1, n
+    end
+  end
+  return moving, fixed, sizes
+end
+
+-- shape elements from the positions `starts` on, which may be tensors: a block that leaves x is moved so that it is inside, as in Keras.
+takes "x, starts, shape: list"
+define(function(x, starts, shape)
+  x = operand(x, "slice")
+  local moving
+  moving, starts, shape = moving_parts(x, starts, shape, "slice")
+  for _, part in ipairs(moving) do
+    x = ops.take(x, ops.add(tensor.arange(0, part.size, 1, { dtype = "int32" }), part.start), part.axis)
+  end
+  for _, part in ipairs(moving) do shape[part.axis] = part.size end
+  local first, last = block_at(x, starts, shape, "slice")
+  for axis, n in ipairs(tools.dims(x)) do
+    if n < 0 or first[axis] > 1 or last[axis] < n then x = tools.part(x, axis, first[axis], last[axis]) end
+  end
+  return x
+end, "slice")
+
+-- x with the block at these positions replaced. A position that has no value yet is clamped when it has one, as in Keras: along its axis
+-- each place takes the element of `updates` that is there, if there is one.
+takes "x, starts, updates"
+define(function(x, starts, updates)
+  x = operand(x, "slice_update")
+  updates = operand(updates, "slice_update", x.dtype):to(x.dtype)
+  local dims, inside = tools.dims(x), nil
+  local moving, fixed, shape = moving_parts(x, starts, tools.dims(updates), "slice_update")
+  local function within(axis, first, last)
+    local own, place = {}, tensor.arange(1, dims[axis] + 1, 1, { dtype = "int32" })
+    for i = 1, #dims do own[i] = i == axis and dims[axis] or 1 end
+    local hits = ops.logical_and(ops.ge(place, first), ops.le(place, last)):reshape(own)
+    inside = inside and ops.logical_and(inside, hits) or hits
+  end
+  for _, part in ipairs(moving) do
+    if part.size == 0 then return x end
+    local place = ops.add(tensor.arange(1, part.length + 1, 1, { dtype = "int32" }), 1 - part.start)
+    updates = ops.take(updates, ops.clip(place, 1, part.size), part.axis)
+    within(part.axis, part.start, part.start + (part.size - 1))
+  end
+  local first, last = block_at(x, fixed, shape, "slice_update")
+  local widths, is_part = {}, false
+  for axis, n in ipairs(dims) do
+    if n < 0 then raise("flow.slice_update: axis %d is that of the batch, whose size is not known in a trace", axis) end
+    widths[axis] = { first[axis] - 1, n - last[axis] }
+    if last[axis] - first[axis] + 1 < n then
+      within(axis, first[axis], last[axis])
+      is_part = true
+    end
+  end
+  if is_part then updates = ops.pad(updates, widths) end
+  return inside and ops.where(inside, updates, x) or updates
+end, "slice_update")

@@ -121,7 +121,7 @@ local function edges(o, value, y)
   return o.where(o.ge(size, 1), o.where(o.eq(size, 1), o.sign(value) * math.huge, 0 / 0), y)
 end
 local function slope_within(o, value, y)
-  return o.where(o.ge(o.abs(value), 1), o.where(o.gt(o.abs(value), 1), 0 / 0, 0), slope(o, y))
+  return o.where(o.ge(o.abs(value), 1), o.where(o.gt(o.abs(value), 1), 0 / 0, o.full_like(value, 0)), slope(o, y))
 end
 define(function(x)
   x = floats(x, "erfinv")

@@ -309,7 +309,7 @@ define(function(x, weights, minlength)
       size = math.max(size, tonumber(ops.max(x):item()) + 1)
     end
   elseif size == 0 then raise("flow.bincount: minlength is needed in a trace, where the numbers have no values yet") end
-  local counted = weights ~= nil and operand(weights, "bincount") or tools.filled(x, tools.dims(x), 1, "int32")
+  local counted = weights ~= nil and tools.pair(weights, x, "bincount") or tools.filled(x, tools.dims(x), 1, "int32")
   if rank == 1 then return ops.segment_sum(counted, x, size) end
   local hits = ops.eq(x:expand_dims(-1), tensor.arange(size)):to(counted.dtype)
   return ops.sum(hits * counted:expand_dims(-1), -2):to(counted.dtype)
