@@ -293,3 +293,26 @@ describe("functions of flow.losses and flow.metrics given to compile", function(
     assert.truthy(history.mean_absolute_error)
   end)
 end)
+
+describe("weights that are more than the values", function()
+  it("count each value once for each of its weights in the mean", function()
+    local y, p, weights = flow.tensor { { 1 }, { 2 }, { 1 } }, flow.tensor { { 1 }, { 1 }, { 2 } }, flow.tensor { 1, 2, 3 }
+    local cosine = -5 / 6      -- of the columns, one value
+    for reduction, expected in pairs { sum_over_batch_size = cosine * 2, mean = cosine * 2, sum = cosine * 6,
+                                       mean_with_sample_weight = cosine } do
+      local loss = flow.losses.CosineSimilarity { axis = 1, reduction = reduction }
+      assert.near(expected, loss(y, p, weights):item(), 1e-5)
+    end
+  end)
+end)
+
+describe("metrics of decisions", function()
+  it("compare predictions of 16 bits as float32: those below the top k are below every threshold", function()
+    local y, p = { { 1, 0, 1, 1 }, { 0, 1, 1, 0 } }, { { 0.5, 0.25, 0.125, 0.75 }, { 0.875, 0.5, 0.25, 0.125 } }
+    for _, dtype in ipairs { "bfloat16", "float16", "float32", "float64" } do
+      local recall = flow.metrics.Recall { top_k = 1 }
+      recall:update_state(flow.tensor(y, { dtype = dtype }), flow.tensor(p, { dtype = dtype }))
+      assert.near(1 / 5, recall:result(), 1e-6)
+    end
+  end)
+end)

@@ -129,6 +129,9 @@ local function reduce(values, weights, reduction)
     if values.rank == 1 and own.rank == 2 and tensor.raw_shape(own)[2] == 1 then values = values:expand_dims(-1) end
     if own.rank >= 2 and values.rank == own.rank + 1 and shape[#shape] == 1 then values = values:squeeze(-1) end
     weights = losses.align_weights(weights, values):to(values.dtype)
+    local of_weights, of_values, larger = tensor.raw_shape(weights), tensor.raw_shape(values), false
+    for axis = 1, #of_weights do larger = larger or of_weights[#of_weights + 1 - axis] ~= 1 and of_values[#of_values + 1 - axis] == 1 end
+    if larger then values = values * ops.ones_like(weights) end      -- a value with several weights counts once for each
   end
   local one = weights and values.rank == 0 and weights.rank == 0      -- in Keras a single value is not divided by its weight
   if reduction == "none" or not reduction then return weights and values * weights or values end

@@ -77,9 +77,9 @@ end
 
 ---- counting ------------------------------------------------------------------------------------------------------------------
 
--- y_true and y_pred in one shape, and a weight for each value, or nil.
+-- y_true and y_pred in one shape, as float32, which has the digits of thresholds, and a weight for each value, or nil.
 local function aligned(self, y_true, y_pred, weights)
-  y_true, y_pred = ops.operand(y_true, "float32", "y_true"), ops.operand(y_pred, "float32", "y_pred")
+  y_true, y_pred = ops.operand(y_true, "float32", "y_true"):to "float32", ops.operand(y_pred, "float32", "y_pred"):to "float32"
   if y_true.rank == y_pred.rank + 1 and y_true.shape[y_true.rank] == 1 then y_true = y_true:squeeze(-1) end
   if y_pred.rank == y_true.rank + 1 and y_pred.shape[y_pred.rank] == 1 then y_pred = y_pred:squeeze(-1) end
   local same = y_true.rank == y_pred.rank
