@@ -102,22 +102,13 @@ return function(from)
   end, "ensure_shape")
   methods.set_shape = methods.ensure_shape
 
-  -- axis: where the new one is in the result, or a list of them.
+  -- axis: where the new one is in the result; a list of them: several.
   takes "x, axis = 1"
   define(function(x, axis)
     x = operand(x, nil, "expand_dims()")
-    local new, old, dims, next_old = {}, tensor.raw_shape(x), {}, 1
-    local list = type(axis) == "table" and axis or { axis or 1 }
-    local rank = #old + errors.check_list("expand_dims(): axis", list)
-    for _, a in ipairs(list) do
-      local place = axis_from(a, rank, "expand_dims()") + 1
-      if new[place] then raise("expand_dims(): axis %d is named twice", place) end
-      new[place] = true
-    end
-    for i = 1, rank do
-      dims[i] = new[i] and 1 or old[next_old]
-      if not new[i] then next_old = next_old + 1 end
-    end
+    local dims = tensor.raw_shape(x)
+    if type(axis) == "table" then dims = require("flow.tensor.composed.tools").with_axes(dims, axis, "expand_dims()")
+    else table.insert(dims, axis_from(axis or 1, #dims + 1, "expand_dims()") + 1, 1) end
     return ops.reshape_raw(x, dims)
   end, "expand_dims")
 

@@ -74,6 +74,21 @@ function tools.axis(x, axis, what, more)
   return ops.axis_from(axis, #tensor.raw_shape(x) + (more or 0), "flow." .. what) + 1
 end
 
+-- dims with an axis of size 1 at each of these places in the result.
+function tools.with_axes(dims, axes, what)
+  local rank, new, result, old = #dims + errors.check_list(what .. ": axis", axes), {}, {}, 0
+  for _, axis in ipairs(axes) do
+    local place = ops.axis_from(axis, rank, what) + 1
+    if new[place] then raise("%s: axis %d is named twice", what, place) end
+    new[place] = true
+  end
+  for i = 1, rank do
+    if not new[i] then old = old + 1 end
+    result[i] = new[i] and 1 or dims[old]
+  end
+  return result
+end
+
 -- The length of an axis, which must be known.
 function tools.length(x, axis, what)
   local n = tensor.raw_shape(x)[axis]
