@@ -233,4 +233,28 @@ describe("flow.GradientTape", function()
     assert.equal("tape:record takes a function whose operations it records, got nil",
       message_of(function() flow.GradientTape():record() end))
   end)
+
+  it("gives ones for a target that is the source itself, a variable or a tensor, watched or not, as in TensorFlow", function()
+    local v, w, x = flow.Variable { 3, 4 }, flow.Variable(2), flow.tensor { 1, 2 }
+    local function taken()
+      local tape = flow.GradientTape { persistent = true }
+      local y = tape:record(function() return (v * v * w):sum() end)
+      assert.is_nil(tape:gradient(v, w))
+      return tape:gradient(v, v), tape:gradient({ v, y }, { v, w })[1], tape:gradient(v, v, flow.tensor { 5, 6 }), tape:gradient(w, w),
+        tape:gradient(x, x), tape:gradient({ x, x }, { x })[1], tape
+    end
+    for _, f in ipairs { taken, flow.fn(function() return unpack({ taken() }, 1, 6) end) } do
+      local of_v, of_both, of_given, of_w, of_x, of_two = f()
+      assert.same({ 1, 1 }, of_v:totable())
+      assert.same({ 13, 17 }, of_both:totable())      -- 2 v w + 1
+      assert.same({ 5, 6 }, of_given:totable())
+      assert.equal(1, of_w:item())
+      assert.same({ 1, 1 }, of_x:totable())
+      assert.same({ 2, 2 }, of_two:totable())
+    end
+    local tape = select(7, taken())
+    assert.truthy(message_of(function() tape:gradient(v, v, flow.ones { 3 }) end):find("has the shape {3}, its target {2}", 1, true))
+    local whole = flow.Variable(flow.tensor({ 1 }, { dtype = "int32" }))
+    assert.truthy(message_of(function() tape:gradient(whole, v) end):find("has dtype int32, which has no gradient", 1, true))
+  end)
 end)

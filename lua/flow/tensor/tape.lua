@@ -196,7 +196,7 @@ end
 
 -- Appends the target, or the targets of a nested list, to `leaves`, and what is given for each to `given`: its output gradient, or nil.
 local function flatten_targets(target, gradient, leaves, given, depth)
-  if native.is_tensor(target) then
+  if native.is_tensor(target) or variable.is_variable(target) then
     if not target.dtype:find("float", 1, true) then
       raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
     end
@@ -334,7 +334,10 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   local targets, given, leaves = {}, {}, {}
   flatten_targets(target, output_gradients, targets, given)
   local positions = flatten(sources, leaves)
-  local gradients = only_watched(self, leaves, ask(self, "gradient()", shared_gradients, targets, given, leaves))
+  local own = require "flow.tensor.values.own_gradients"
+  local tensors, of_tensors = own.recorded(targets, given)
+  local gradients = only_watched(self, leaves, ask(self, "gradient()", shared_gradients, tensors, of_tensors, leaves))
+  own.add(targets, given, leaves, gradients)
   if unconnected == "zero" then
     for i = 1, #leaves do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
