@@ -27,8 +27,8 @@ local MISSING = {
     .. "model_to_dot",
   ["visualization"] = "draw_bounding_boxes draw_segmentation_masks plot_bounding_box_gallery plot_image_gallery "
     .. "plot_segmentation_mask_gallery",
-  ["callbacks"] = "CallbackList OrbaxCheckpoint RemoteMonitor",
-  ["layers"] = "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper Wrapper",
+  ["callbacks"] = "CallbackList OrbaxCheckpoint",
+  ["layers"] = "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper",
   ["ops"] = "eig polar view_as_complex view_as_real",
   ["ops.linalg"] = "eig",
   ["ops.nn"] = "polar",

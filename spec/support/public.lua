@@ -15,7 +15,7 @@ local ASKED = {
   losses = { "MeanSquaredError", "SparseCategoricalCrossentropy", "Huber", "mean_squared_error" },
   metrics = { "BinaryAccuracy", "TopKCategoricalAccuracy", "Precision", "AUC", "F1Score", "mean_squared_error" },
   callbacks = { "BackupAndRestore", "CSVLogger", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "ModelCheckpoint",
-    "ProgbarLogger", "ReduceLROnPlateau", "SwapEMAWeights", "TensorBoard", "TerminateOnNaN",
+    "ProgbarLogger", "ReduceLROnPlateau", "RemoteMonitor", "SwapEMAWeights", "TensorBoard", "TerminateOnNaN",
     "VerifyReplicas" },
 }
 

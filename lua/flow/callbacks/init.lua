@@ -16,7 +16,8 @@ local MODULES = {
   BackupAndRestore = "backup_and_restore",
   CSVLogger = "csv_logger", EarlyStopping = "early_stopping", LambdaCallback = "lambda_callback",
   LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ModelDirectory = "model_directory",
-  ProgbarLogger = "progbar_logger", ReduceLROnPlateau = "reduce_lr_on_plateau", SwapEMAWeights = "swap_ema_weights",
+  ProgbarLogger = "progbar_logger", ReduceLROnPlateau = "reduce_lr_on_plateau", RemoteMonitor = "remote_monitor",
+  SwapEMAWeights = "swap_ema_weights",
   TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
 }
 

@@ -137,7 +137,6 @@ local places = {
     california_housing = "flow.load_npz(path) reads california_housing.npz: its arrays are x and y",
   },
   ["flow.callbacks"] = {
-    RemoteMonitor = "callbacks.LambdaCallback { on_epoch_end = function(epoch, logs) ... end } sends what it likes",
     OrbaxCheckpoint = "callbacks.ModelCheckpoint(path) and BackupAndRestore(folder) save",
     CallbackList = "model:fit takes a list of callbacks",
   },
@@ -175,7 +174,7 @@ local places = {
   ["flow.models"] = { Layer = "layers are made by flow.layers.Layer:extend(name)" },
   ["flow.losses"] = { Reduction = "it is a text: losses.MeanSquaredError { reduction = \"none\" }" },
   ["flow.layers"] = { TFSMLayer = "flow.load_model opens .keras and .h5 files", FlaxLayer = FOREIGN, JaxLayer = FOREIGN,
-    TorchModuleWrapper = FOREIGN, Wrapper = "a class of layers.Layer:extend(name) keeps the other layer in a field" },
+    TorchModuleWrapper = FOREIGN },
   ["flow.optimizers"] = { legacy = "flow.optimizers.Adam and the others are those of Keras 3",
     MultiOptimizer = GROUPS, OptimizerMap = GROUPS },
   ["flow.text"] = { BytePairTokenizer = PAIRS, AutoTokenizer = PAIRS, ByteLevelBPETokenizer = PAIRS },

@@ -217,9 +217,10 @@ local function build_custom(layer, shape)
   if not layer:_prepares() or not pcall(call, "string") then call("float32") end
 end
 
--- The layer of a class of the reader's custom objects.
-local function make_custom(class, entry, content)
-  local made = class.from_config(options_of(class, content))
+-- The layer of a class of the reader's custom objects, which those inside of it may be, too.
+local function make_custom(class, entry, content, reader)
+  local made
+  custom_objects.custom_object_scope(reader.custom, function() made = class.from_config(options_of(class, content)) end)
   if hooks.of(made, "build_from_config") and given(entry.build_config) then
     made:build_from_config(hooks.from_file(entry.build_config))
   else build_custom(made, build_shape(entry)) end
@@ -231,7 +232,7 @@ function entries.read(entry, reader)
   local class_name = entries.text_field(entry, "class_name", reader.path)
   local content, custom = entries.table_field(entry, "config", reader.path), entries.custom_class(entry, reader)
   if custom then
-    local ok, made = errors.attempt(make_custom, custom, entry, content)
+    local ok, made = errors.attempt(make_custom, custom, entry, content, reader)
     if not ok then raise("%s: %s, made of its config in the file, failed: %s", reader.path, class_name, tostring(made)) end
     return quantization.restore(made, entry.quantization, reader.path)
   elseif layers._in_lua(class_name) then
@@ -254,11 +255,23 @@ function entries.read(entry, reader)
   return quantization.restore(made, quantized or entry.quantization, reader.path)
 end
 
--- A layer of a class from its config.
+-- The fields of the library's wrappers that hold a layer each.
+local INSIDE = { "layer", "backward_layer", "cell" }
+
+local function is_entry(value) return type(value) == "table" and not getmetatable(value) and type(value.class_name) == "string" end
+
+-- A layer of a class from its config. Layers inside of one that extends a wrapper of the library are made of their entries first.
 function entries.of_class(class, content)
   local is_ours = layers._in_lua(class.name) == class or rawget(layers, class.name) == class
-  if not is_ours then return class(options_of(class, content)) end
-  return entries.read({ class_name = class.name, config = content }, { path = class.name .. ".from_config", custom = {}, calls = 0 })
+  local reader = { path = class.name .. ".from_config", custom = custom_objects.all(), calls = 0 }
+  if is_ours then return entries.read({ class_name = class.name, config = content }, reader) end
+  local options, base = options_of(class, content), extended.base(class)
+  if base and layers._in_lua(base.name) == base then
+    for _, name in ipairs(INSIDE) do
+      if is_entry(options[name]) then options[name] = entries.read_inner(options[name], reader, class.name .. ": " .. name) end
+    end
+  end
+  return class(options)
 end
 
 -- The layer or model of an entry inside of another one's config. Its first call builds it.
@@ -280,7 +293,7 @@ end
 -- The entries of layers that a config names in its own fields: those of a wrapper, a cell, a list of cells.
 function entries.inside(content)
   local list = {}
-  for _, name in ipairs { "layer", "backward_layer", "cell" } do list[#list + 1] = given(content[name]) and content[name] or nil end
+  for _, name in ipairs(INSIDE) do list[#list + 1] = given(content[name]) and content[name] or nil end
   for _, entry in ipairs(type(content.cells) == "table" and content.cells or {}) do list[#list + 1] = entry end
   return list
 end

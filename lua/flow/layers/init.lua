@@ -25,7 +25,7 @@ local MODULES = {
   ["recurrent.time_distributed"] = "TimeDistributed", ["recurrent.rnn"] = "RNN StackedRNNCells",
   adaptive_pooling = "AdaptiveAveragePooling1D AdaptiveAveragePooling2D AdaptiveAveragePooling3D AdaptiveMaxPooling1D "
     .. "AdaptiveMaxPooling2D AdaptiveMaxPooling3D",
-  lambda = "Lambda", ["images.pipeline"] = "Pipeline", spectral_normalization = "SpectralNormalization",
+  lambda = "Lambda", ["classes.wrapper"] = "Wrapper", ["images.pipeline"] = "Pipeline", spectral_normalization = "SpectralNormalization",
   spectrograms = "MelSpectrogram STFTSpectrogram",
   ["images.random_colors"] = "RandomBrightness RandomColorDegeneration RandomColorJitter RandomGaussianBlur RandomGrayscale RandomHue "
     .. "RandomInvert RandomPosterization RandomSaturation RandomSharpness Solarization AutoContrast",

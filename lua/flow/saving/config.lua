@@ -436,12 +436,12 @@ end
 
 ---- copies -------------------------------------------------------------------------------------------------------------------------------
 
--- Adds the classes of a script that a model and its layers are of, by name.
+-- Adds the classes of a script that a model and its layers are of, and those that wrappers among them hold, by name.
 local function add_own_classes(layer, known)
   local class, is_model = object.class_of(layer), object.is(layer, models.Model)
   local own = rawget(class, "of_script") or rawget(class, "in_lua") and class
   if own and known[layer.class_name] == nil then known[layer.class_name] = own end
-  for _, inner in ipairs(is_model and layer.layers or {}) do add_own_classes(inner, known) end
+  for _, inner in ipairs(is_model and layer.layers or layer._children) do add_own_classes(inner, known) end
 end
 
 -- A model like this one with other layers: clone_function(layer) makes each, call_function(layer, ...) calls it; input_tensors are in the

@@ -33,6 +33,8 @@ flow.callbacks.TerminateOnNaN: Ends training when the loss is NaN or infinite.
   flow.callbacks.TerminateOnNaN()
 flow.callbacks.SwapEMAWeights: Evaluates and saves with the moving averages of an optimizer with use_ema.
   flow.callbacks.SwapEMAWeights()
+flow.callbacks.RemoteMonitor: Sends the results of every epoch to a server, by a function of yours.
+  flow.callbacks.RemoteMonitor { root = "http://host:9000", send = function(url, body, headers) print(url, body, headers) end }
 flow.callbacks.ProgbarLogger: Draws the bar of fit; fit adds it by itself.
   flow.callbacks.ProgbarLogger()
 callback:set_model: Takes the model of a run, before on_train_begin; callbacks of your own may define it.

@@ -288,6 +288,10 @@ flow.layers.GRUCell:
   print(#layers.GRUCell(8)(flow.ones { 1, 4 }, { flow.zeros { 1, 8 } }))      --> 2
 flow.layers.TimeDistributed: A layer or model applied to every step of a sequence.
   print(layers.TimeDistributed(layers.Conv2D(2, 3))(flow.ones { 1, 5, 8, 8, 3 }).shape[2])      --> 5
+flow.layers.Wrapper: A layer that holds another one, for classes of yours that extend it.
+  local Twice = layers.Wrapper:extend "Twice"
+  function Twice:call(x) return self.layer(x) * 2 end
+  print(Twice(layers.Dense(3))(flow.ones { 1, 4 }).shape[2])      --> 3
 flow.layers.Flatten:
   print(layers.Flatten()(flow.ones { 2, 3, 4 }).shape[2])      --> 12
 flow.layers.Identity:
