@@ -101,7 +101,8 @@ void flow_iterator_cancel(flow_iterator *iterator)
 flow_status flow_pass_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument)
 {
   if (flow_thread_start(thread, "flow-data", run, argument) != 0)
-    return flow_fail(FLOW_OUT_OF_MEMORY, "a thread of the input pipeline could not be started: the system allows no more");
+    return flow_fail(FLOW_OUT_OF_MEMORY, "a thread of the input pipeline could not be started: the system allows no more; ask for fewer "
+                                         "(num_parallel_calls), or raise the limit of threads (ulimit -u) or of memory (ulimit -v)");
   atomic_store(&iterator->generation, thread->generation + 1);
   return FLOW_OK;
 }

@@ -46,11 +46,24 @@ end
 -- Whether there is a file, a folder or anything else; a link to nothing is not.
 function io.exists(path) return C.flow_path_kind(io.path(path, "flow.io.exists")) ~= C.FLOW_PATH_NONE end
 
+local MOST_PIPED, PIECE = 2 ^ 30, 2 ^ 16
+
+-- All bytes of a pipe or a device, which may have no end.
+local function read_piped(file, path)
+  local pieces = {}
+  for i = 1, MOST_PIPED / PIECE do
+    pieces[i] = file:read(PIECE)
+    if not pieces[i] then return table.concat(pieces) end
+  end
+  file:close()
+  raise("flow.io.read_file: %s cannot be read: it is no regular file, and has %d bytes or more; does it have an end?", path, MOST_PIPED)
+end
+
 -- All bytes of a file, as a string.
 function io.read_file(path)
   path = io.path(path, "flow.io.read_file")
   local file, problem = host.io.open(path, "rb")
-  local text = file and file:read "*a"
+  local text = file and (C.flow_path_kind(path) == C.FLOW_PATH_OTHER and read_piped(file, path) or file:read "*a")
   if file then file:close() end
   return text or raise("flow.io.read_file: %s cannot be read: %s", path, problem and problem:sub(#path + 3) or "it is not a file")
 end

@@ -65,3 +65,17 @@ assert((f(x, good, flow.tensor(3)) - expected):abs():max():item() < 1e-6)
 ]], "in a loop")
   end)
 end)
+
+-- A stack of 1 GB has no room in 900 MB.
+it("A process that may start no threads computes; pipelines that need some say what to do", function()
+  if os.getenv "FLOW_SANITIZED" then return pending("a build with sanitizers takes terabytes of addresses") end
+  local path = support.file("no_threads.lua", START .. [[
+    print((x * 2):sum():item() == 2 * x:sum():item())
+    local pipeline = flow.data.Dataset.range(100):map(function(i) return i * 2 end, { num_parallel_calls = 4 }):batch(10)
+    print(pcall(function() for _ in pipeline:iter() do end end))
+  ]])
+  local output = support.run(("ulimit -s 1000000 && ulimit -v 900000 && timeout --signal=KILL 100 env %s %s 4"):format(support.command, path))
+  if output:find "ulimit: " then return pending(output) end
+  assert.truthy(output:find("^true\nfalse\t[^\n]*a thread of the input pipeline could not be started: the system allows no more; "
+    .. "ask for fewer %(num_parallel_calls%), or raise the limit of threads %(ulimit %-u%) or of memory %(ulimit %-v%)\n$"), output)
+end)

@@ -19,6 +19,17 @@ describe("flow.io", function()
   before_each(function() base = folder() end)
   after_each(function() flow.io.rmtree(base) end)
 
+  it("reads a pipe to its end, and a device that has none as far as a text may be", function()
+    local read = ("printf 'one two' | %s %s"):format(support.command, support.file("read.lua", [[
+      print(require("flow").io.read_file "/dev/stdin")
+    ]]))
+    assert.equal("one two\n", support.run(read))
+    if not flow.io.exists "/dev/zero" then return pending("there is no /dev/zero") end
+    local text = message_of(flow.io.read_file, "/dev/zero")
+    assert.truthy(text:find("flow.io.read_file: /dev/zero cannot be read: it is no regular file, and has 1073741824 bytes or more; does it "
+      .. "have an end?", 1, true), text)
+  end)
+
   it("makes, lists, moves, copies and removes", function()
     local deep = flow.io.join(base, "a", "b/c")
     flow.io.makedirs(deep)
