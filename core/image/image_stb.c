@@ -141,6 +141,14 @@ static flow_status decode(const char *format, const unsigned char *bytes, size_t
   return status;
 }
 
+/* The types of chunks are four letters of ASCII: PNG's specification, "Chunk layout". */
+static int is_chunk_type(const unsigned char *type)
+{
+  for (int i = 0; i < 4; i++)
+    if ((type[i] | 0x20) < 'a' || (type[i] | 0x20) > 'z') return 0;
+  return 1;
+}
+
 /* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum.
  * count is at least 8: the magic was compared. Afterwards bytes[8 .. 32] is a whole IHDR, and all chunks up to IEND are
  * in the file. */
@@ -153,6 +161,7 @@ static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
     const unsigned char *type = bytes + at + 4;
     if (length > count - at - 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
     if (at == 8 && (memcmp(type, "IHDR", 4) != 0 || length != 13)) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data has no header");
+    if (!is_chunk_type(type)) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data is damaged: no chunk begins at byte %zu", at);
     int matters = !(type[0] & 0x20);
     if (matters && flow_big_endian(type + 4 + length, 4) != (uint32_t)crc32(0, type, (uInt)(4 + length))) {
       return flow_fail(FLOW_CORRUPT_DATA, "the PNG data is damaged: wrong checksum of chunk %.4s", (const char *)type);

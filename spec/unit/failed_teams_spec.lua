@@ -74,7 +74,7 @@ it("A process that may start no threads computes; pipelines that need some say w
     local pipeline = flow.data.Dataset.range(100):map(function(i) return i * 2 end, { num_parallel_calls = 4 }):batch(10)
     print(pcall(function() for _ in pipeline:iter() do end end))
   ]])
-  local output = support.run(("ulimit -s 1000000 && ulimit -v 900000 && timeout --signal=KILL 100 env %s %s 4"):format(support.command, path))
+  local output = support.run(("ulimit -s 1000000; ulimit -v 900000; timeout --signal=KILL 100 env %s %s 4"):format(support.command, path))
   if output:find "ulimit: " then return pending(output) end
   assert.truthy(output:find("^true\nfalse\t[^\n]*a thread of the input pipeline could not be started: the system allows no more; "
     .. "ask for fewer %(num_parallel_calls%), or raise the limit of threads %(ulimit %-u%) or of memory %(ulimit %-v%)\n$"), output)
