@@ -75,4 +75,30 @@ describe("a checkpoint", function()
     Checkpoint { held = { own = { own = { value = value } }, more = { value = other } } }:restore(path):expect_partial()
     assert.same({ 3, 5 }, { value:value():item(), other:value():item() })
   end)
+
+  it("waits for what checkpoints inside of it get after the restore, at any depth", function()
+    local function compiled()
+      local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+      model:compile { optimizer = "adam", loss = "mse" }
+      return model
+    end
+    local model = compiled()
+    model:fit(flow.ones { 4, 2 }, flow.ones { 4, 1 }, { verbose = 0 })
+    local inside = Checkpoint { v = flow.Variable { 1, 2 }, model = model, deep = Checkpoint { w = flow.Variable(7) } }
+    local path = Checkpoint { inner = inside, u = flow.Variable(3) }:write(support.path())
+    local root = Checkpoint { inner = Checkpoint { deep = Checkpoint() } }
+    local status = root:restore(path)
+    root.inner.v, root.inner.deep.w, root.u, root.inner.model = flow.Variable { 0, 0 }, flow.Variable(0), flow.Variable(0), compiled()
+    assert.same({ { 1, 2 }, 7, 3 }, { root.inner.v:value():totable(), root.inner.deep.w:item(), root.u:item() })
+    assert.equal(1, root.inner.model.optimizer.iterations)
+    assert.same(model:get_weights()[1]:totable(), root.inner.model:get_weights()[1]:totable())
+    status:assert_consumed()
+
+    local late = Checkpoint()      -- the inner ones come after the restore, too
+    late:restore(path):expect_partial()
+    late.inner = Checkpoint()
+    late.inner.deep = Checkpoint()
+    late.inner.deep.w = flow.Variable(0)
+    assert.equal(7, late.inner.deep.w:item())
+  end)
 end)

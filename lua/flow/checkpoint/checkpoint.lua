@@ -94,8 +94,27 @@ function Checkpoint:_held()
   return objects
 end
 
--- What they hold now.
-local function graph_of(self) return graph.of(self:_held()) end
+-- What they hold now. under: the path at which another checkpoint holds this one, or nil.
+local function graph_of(self, under)
+  local objects = self:_held()
+  if not under then return graph.of(objects) end
+  local named = {}
+  for name, value in pairs(objects) do named[under .. "/" .. name] = value end
+  return graph.of(named)
+end
+
+-- What a checkpoint and those inside of it restored last, so that objects which they get later find what is theirs.
+local function remember(self, last, seen)
+  if seen[self] then return end
+  seen[self] = true
+  rawset(self, "_last", last)
+  for name, value in pairs(self.objects) do
+    if object.is(value, Checkpoint) then
+      local under = last.under and last.under .. "/" .. name or name
+      remember(value, { path = last.path, plan = last.plan, under = under }, seen)
+    end
+  end
+end
 
 -- The other workers that have the same values: of the strategy of its models; without models those that this process works with. nil:
 -- there are none.
@@ -281,8 +300,8 @@ function Checkpoint:_apply_late(name, value)
   local last = self._last
   local file = checkpoint.open(last.path)
   local ok, problem = pcall(function()
-    build_optimizers(graph_of(self), file)
-    local plan, given = match(graph.of { [name] = value }, file), {}
+    build_optimizers(graph_of(self, last.under), file)
+    local plan, given = match(graph.of { [last.under and last.under .. "/" .. name or name] = value }, file), {}
     for _, entry in ipairs(plan.states) do entry.set(entry.value) end
     for _, entry in ipairs(plan.variables) do entry.variable:assign(entry.value) end
     for _, path in ipairs(plan.unused) do given[path] = false end
@@ -293,6 +312,7 @@ function Checkpoint:_apply_late(name, value)
   end)
   file:close()
   if not ok then error(problem, 0) end
+  remember(self, last, {})
 end
 
 -- Gives all workers what the objects of the one hold that speaks, the chief's mostly. All have equal objects and call this at once.
@@ -355,7 +375,7 @@ function Checkpoint:restore(path)
   local ok, plan = pcall(self._apply, self, file)
   file:close()
   if not ok then error(plan, 0) end
-  rawset(self, "_last", { path = path, plan = plan })
+  remember(self, { path = path, plan = plan }, {})
   return status_of(path, plan)
 end
 Checkpoint.read = Checkpoint.restore
