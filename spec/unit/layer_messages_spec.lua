@@ -136,6 +136,17 @@ describe("layers refuse", function()
     assert.truthy(problem_of(function() layers.PReLU { shared_axes = { 4 } } (image) end):find("shared_axes names axis 4", 1, true))
     assert.truthy(problem_of(function() layers.Conv2DTranspose(2, 3, { strides = 2, dilation_rate = 2 }) end):find("cannot both", 1, true))
   end)
+
+  it("that take one tensor say so where they are called on two", function()
+    local makers = { SpectralNormalization = function() return layers.SpectralNormalization(layers.Dense(3)) end,
+      STFTSpectrogram = layers.STFTSpectrogram, MelSpectrogram = layers.MelSpectrogram }
+    for name, make in pairs(makers) do
+      local eager = problem_of(function() make()({ flow.ones { 1, 4000, 1 }, flow.ones { 1, 4000, 1 } }) end)
+      assert.matches("^" .. name .. ' "[%w_]+": takes 1 input, found 2$', eager)
+      local symbolic = problem_of(function() make()({ flow.Input { 4000, 1 }, flow.Input { 4000, 1 } }) end)
+      assert.matches("^" .. name .. ' "[%w_]+": takes 1 input, found 2$', symbolic)
+    end
+  end)
 end)
 
 describe("layers that are random in training", function()

@@ -298,6 +298,12 @@ function entries.inside(content)
   return list
 end
 
+-- Raises unless a layer that takes one tensor was called on one.
+function entries.need_one(layer, x)
+  if native.is_tensor(x) then return end
+  raise("%s: takes 1 input, found %s", object.title(layer), type(x) == "table" and #x or errors.describe(x))
+end
+
 ---- copies -----------------------------------------------------------------------------------------------------------------------
 
 -- Adds to custom, by name, the classes of a layer and all inside of it that a file does not know by itself: those written in Lua outside of

@@ -66,6 +66,7 @@ local function normalize(self)
 end
 
 function SpectralNormalization:call(x, options)
+  entries.need_one(self, x)
   if options.training then normalize(self) end
   return self.layer(x, { training = options.training })
 end

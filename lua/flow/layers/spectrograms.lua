@@ -82,6 +82,7 @@ end
 
 -- {..., samples}: {..., num_mel_bins, frames}.
 function MelSpectrogram:call(x)
+  entries.need_one(self, x)
   local given = self._given
   local real, imaginary = ops.stft(x:to "float32", given.sequence_length, given.sequence_stride, given.fft_length, given.window, true)
   local power = ops.pow(ops.sqrt(ops.square(real) + ops.square(imaginary)), given.mag_exp)
@@ -136,6 +137,7 @@ end
 
 -- {batch, samples, channels}: {batch, frames, channels * frequencies}, or {batch, frames, frequencies, channels} with expand_dims.
 function STFTSpectrogram:call(x)
+  entries.need_one(self, x)
   local dims, given = tensor.raw_shape(x), self._given
   if #dims ~= 3 then
     raise("%s: input has %d dimensions, expected 3 {batch, samples, channels}", object.title(self), #dims)
