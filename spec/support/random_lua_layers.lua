@@ -120,6 +120,7 @@ local entries = {
     return { num_bins = draw.integer(1, 9), output_mode = maybe(draw, draw.pick { "int", "one_hot" }) }
   end },
   Lambda = { why_not = "a file cannot hold its function" },
+  Wrapper = { why_not = "only classes that extend it compute something" },
 }
 
 for axes, shape in ipairs { SEQUENCE, IMAGE, VOLUME } do
