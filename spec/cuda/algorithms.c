@@ -1,10 +1,11 @@
 /* algorithms.c: which of cuBLASLt's algorithms a product runs with, on a library and a device that this program plays.
  *
- *   cuda_algorithms FASTEST [exact] [unaligned] [stale] [full]
+ *   cuda_algorithms FASTEST [exact] [unaligned] [stale] [full] [failing | refusing]
  *
  * There are four algorithms, the likely best first, and one that cannot be run; FASTEST, from 0 on, takes half the time of the others.
  * exact: an exact product; unaligned: operands begin anywhere; stale: the library cannot run what was kept; full: the device has no
- * memory. Prints the algorithm that runs, how many were asked for, how many runs there were on trial, and how often one that was kept was
+ * memory; failing, refusing: the first that the library says of the product is that it has an error inside, or no algorithm; it is asked
+ * twice. Prints the algorithm that runs, how many were asked for, how many runs there were on trial, and how often one that was kept was
  * looked at. FLOW_CACHE says where they are kept. Status 2: an operand was outside of its memory, or something was left open. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 enum { ALGORITHMS = 5, BROKEN = 3, M = 5, N = 7, K = 9, BATCH = 3 };
 
+static cublasStatus_t first_word = CUBLAS_STATUS_SUCCESS;
 static int fastest, stale, full, named, checked, trials, last, wrong, open_things, unaligned;
 static char *memory;
 static size_t memory_bytes;
@@ -190,6 +192,9 @@ static cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t pr
                                 cublasLtMatmulHeuristicResult_t *out, int *count)
 {
   (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d, (void)preference;
+  cublasStatus_t word = first_word;
+  first_word = CUBLAS_STATUS_SUCCESS;
+  if (word != CUBLAS_STATUS_SUCCESS) return word;
   named = *count = most < ALGORITHMS ? most : ALGORITHMS;
   for (int i = 0; i < *count; i++) {
     memset(&out[i], 0, sizeof out[i]);
@@ -295,9 +300,14 @@ int main(int count, char **arguments)
     if (strcmp(arguments[i], "unaligned") == 0) unaligned = 1;
     if (strcmp(arguments[i], "stale") == 0) stale = 1;
     if (strcmp(arguments[i], "full") == 0) full = 1;
+    if (strcmp(arguments[i], "failing") == 0) first_word = CUBLAS_STATUS_INTERNAL_ERROR;
+    if (strcmp(arguments[i], "refusing") == 0) first_word = CUBLAS_STATUS_NOT_SUPPORTED;
   }
   p.alignment = unaligned ? 4 : FLOW_LIBRARY_ALIGNMENT;
+  const int twice = first_word != CUBLAS_STATUS_SUCCESS;
   const flow_library_plan *plan = flow_product_plan(&call, &p);
+  if (twice && plan) wrong = 1;
+  if (twice) plan = flow_product_plan(&call, &p);
   if (!plan || flow_product_run(&call, plan, room, room, room, room, room) != FLOW_OK) {
     fprintf(stderr, "%s\n", flow_last_error());
     return 1;

@@ -22,6 +22,13 @@ describe("products on GPUs", function()
     assert.equal("", support.run("ls " .. cache))
   end)
 
+  it("are asked for again where the library failed, and not where it has no algorithm", function()
+    assert.equal("algorithm 0 of 1, 0 runs, 0 checked\n", say("", "2 failing"))
+    local output, status = support.run(("FLOW_CACHE=%s %s 2 refusing 2>&1"):format(cache, program))
+    assert.equal(1, status, output)
+    assert.matches("cuBLASLt: no algorithm for a product", output)
+  end)
+
   it("take the fastest of five, by their times, which later processes find", function()
     assert.equal("algorithm 2 of 5, 64 runs, 0 checked\n", say("1", "2"))
     assert.equal("algorithm 2 of 0, 0 runs, 1 checked\n", say("1", "1"))

@@ -31,11 +31,24 @@ static flow_plan_cache plans = FLOW_PLAN_CACHE;
 static struct { pthread_mutex_t lock; cublasLtHandle_t handle; } devices[MOST_DEVICES] = {
   [0 ... MOST_DEVICES - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
 
+/* FLOW_UNSUPPORTED is what the library says of a product, and is kept; what may pass, as the device's state does, is asked for again. */
+static flow_status kind_of(cublasStatus_t status)
+{
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:      return FLOW_OK;
+    case CUBLAS_STATUS_ALLOC_FAILED: return FLOW_OUT_OF_MEMORY;
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+    case CUBLAS_STATUS_MAPPING_ERROR:
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+    case CUBLAS_STATUS_INTERNAL_ERROR: return FLOW_INTERNAL;
+    default:                           return FLOW_UNSUPPORTED;
+  }
+}
+
 static flow_status check(const flow_cublaslt *blas, cublasStatus_t status, const char *what)
 {
-  if (status == CUBLAS_STATUS_SUCCESS) return FLOW_OK;
-  return flow_fail(status == CUBLAS_STATUS_ALLOC_FAILED ? FLOW_OUT_OF_MEMORY : FLOW_UNSUPPORTED, "cuBLASLt: %s: %s", what,
-                   blas->cublasLtGetStatusString(status));
+  flow_status kind = kind_of(status);
+  return kind == FLOW_OK ? FLOW_OK : flow_fail(kind, "cuBLASLt: %s: %s", what, blas->cublasLtGetStatusString(status));
 }
 
 /* ---- descriptors ---------------------------------------------------------------------------------------------------------------- */
