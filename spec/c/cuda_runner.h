@@ -46,8 +46,9 @@ static inline const flow_accelerator *cuda_device(void)
 typedef struct cuda_copy { flow_operand *host; char *first; size_t bytes; char *block; void *data, *allocated; } cuda_copy;
 
 static size_t cuda_shift;      /* operands begin this many bytes after a multiple of 256 */
+static int cuda_shifted = -1;  /* which operand; -1: all */
 
-static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *queue, flow_operand *host)
+static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *queue, flow_operand *host, size_t shift)
 {
   cuda_copy copy = { .host = host };
   int64_t low = 0, high = 0, size = flow_dtype_size(host->dtype);
@@ -58,8 +59,8 @@ static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *
   if (!host->data) return copy;
   copy.bytes = operand_size(host) == 0 ? 0 : (size_t)((high - low + 1) * size);
   copy.first = (char *)host->data + (copy.bytes ? low * size : 0);
-  cuda_ok(device->functions->allocate(queue, copy.bytes + 2 * CUDA_GUARD + cuda_shift, &copy.allocated));
-  copy.block = (char *)copy.allocated + cuda_shift;
+  cuda_ok(device->functions->allocate(queue, copy.bytes + 2 * CUDA_GUARD + shift, &copy.allocated));
+  copy.block = (char *)copy.allocated + shift;
   unsigned char *guarded = malloc(copy.bytes + 2 * CUDA_GUARD);
   assert_non_null(guarded);
   memset(guarded, CANARY_BYTE, copy.bytes + 2 * CUDA_GUARD);
@@ -141,7 +142,7 @@ static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, u
       operands[i].data = (char *)operands[whole].data + ((char *)host->data - (char *)call->inputs[whole].data);
       continue;
     }
-    copies[i] = cuda_upload(device, queue, host);
+    copies[i] = cuda_upload(device, queue, host, cuda_shifted < 0 || cuda_shifted == i ? cuda_shift : 0);
     operands[i].data = copies[i].data;
   }
   flow_call there = *call;
@@ -156,7 +157,7 @@ static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, u
     cuda_ok(functions->upload(queue, scalars, call->scalars, sizeof *call->scalars));
     there.scalars = scalars;
   }
-  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(call) : 0;
+  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(&there) : 0;
   if (shared > 0) there.shared = cuda_shared_new(device, queue, shared);
   flow_status status = kernel->run(&there, 0, 0, 1), waited = functions->synchronize(queue);
   if (status == FLOW_OK) status = waited;

@@ -19,6 +19,9 @@ static const convolution_case cases[] = {
   { 3, 4, 5, 8, 40, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 1, 1, { 0 }, { 0 } },
   { 3, 4, 5, 20, 7, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 0, 0, { 0 }, { 0 } },
   { 70, 6, 6, 1, 33, { 3, 3 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 0, 1, { 0 }, { 0 } },        /* several slices of db */
+  { 2, 13, 17, 3, 8, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 0, 0, { 0 }, { 0 } },        /* tiles of an image: library_steps.h */
+  { 2, 9, 16, 201, 4, { 1, 1 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 0, 0, { 0 }, { 0 } },
+  { 2, 31, 9, 1, 16, { 2, 2 }, { 1, 1 }, { 1, 1 }, { 0, 0, 0, 0 }, 1, 1, 1, { 2, 2 }, { 0 } },
 };
 enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
 
@@ -111,6 +114,28 @@ static void convolutions_are_the_cpu_s(void **state)
       cuda_matches_cpu(&call, 0, 0);
       release(&o);
     }
+  }
+}
+
+/* Images are copied from wherever they begin. */
+static void images_begin_anywhere(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 4 * CASE_COUNT; i++) {
+    int bytes = i % 2;
+    operands o = make(&cases[i / 4], bytes ? FLOW_UINT8 : FLOW_FLOAT32, FLOW_FLOAT32);
+    flow_operand inputs[5], outputs[3];
+    flow_call call = forward_of(&o, inputs, outputs);
+    cuda_shift = (size_t)(i % 4 > 1 ? 3 : 1) * (bytes ? 1 : sizeof(float));
+    cuda_shifted = 0;
+    cuda_matches_cpu(&call, 0, 0);
+    o.attributes.convolution.input_scale = 0;
+    call = gradient_of(&o, inputs, outputs);
+    cuda_shifted = 1;
+    cuda_matches_cpu(&call, 0, 0);
+    cuda_shift = 0;
+    cuda_shifted = -1;
+    release(&o);
   }
 }
 
@@ -347,7 +372,8 @@ static void plans_are_made_while_a_queue_records(void **state)
   flow_queue *queue;
   flow_recording *recording;
   cuda_ok(gpu->queue_new(device, &queue));
-  cuda_copy copies[3] = { cuda_upload(device, queue, &inputs[0]), cuda_upload(device, queue, &inputs[1]), cuda_upload(device, queue, &y) };
+  cuda_copy copies[3] = { cuda_upload(device, queue, &inputs[0], 0), cuda_upload(device, queue, &inputs[1], 0),
+                          cuda_upload(device, queue, &y, 0) };
   flow_operand there[3] = { inputs[0], inputs[1], y };
   for (int i = 0; i < 3; i++) there[i].data = copies[i].data;
   call.inputs = there, call.outputs = &there[2];
@@ -371,7 +397,7 @@ static void plans_are_made_while_a_queue_records(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(convolutions_are_the_cpu_s),
+    cmocka_unit_test(convolutions_are_the_cpu_s), cmocka_unit_test(images_begin_anywhere),
     cmocka_unit_test(gradients_stop_at_the_relu_before),
     cmocka_unit_test(unused_results_are_left_alone),
     cmocka_unit_test(nan_stays),

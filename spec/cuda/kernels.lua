@@ -4,7 +4,8 @@
 ---                                      their loads and stores were (FLOW_EMULATED_WIDTHS=1)
 ---
 --- A kernel's widest load says what its code can do; "narrow loads" what it did in that step: the share of what it read, in percent, that
---- it asked for by loads under 8 bytes. A bundle's are those of all its launches.
+--- it asked for by loads under 8 bytes. A bundle's are those of all its launches. Below the table is a line for each kernel whose narrow
+--- loads count, with the reason, if one is known.
 ---
 --- In flight is what a thread has asked memory for and not used yet, at most, between two branches; on a multiprocessor that is times the
 --- threads of the blocks that fit there. Latency and bandwidth limit each other (J. D. C. Little, "A proof
@@ -18,6 +19,11 @@ local GPU = { multiprocessors = 132, registers = 65536, shared = 228 * 1024, thr
               launch = 1.5e-6 }
 -- Percent of what a kernel reads, from which on it counts as read by narrow loads. Scalars and labels beside rows are less.
 local NARROW = 10
+-- Why rows do not allow more: of each kernel that reads by narrow loads in a step.
+local BECAUSE = {
+  bundle = "its items are scalars, labels, rows of ten numbers, and sums of a batch's rows, a thread a column: at most 150 KB in a step",
+  bring_operands = "the filter of a few KB, which it transposes beside the image, is read an element at a time along its columns",
+}
 
 local function width_of(modifiers)
   if modifiers:find("%.128") then return 16 elseif modifiers:find("%.64") then return 8 end
@@ -146,7 +152,8 @@ if arg[3] then
       kernel and share and ("%.0f %%"):format(share[1]) or "", kernel and share and ("%.0f %%"):format(share[2]) or "",
       kernel and ("%.1f KB"):format(kernel.held / 1024) or "", sum.seconds * 1e6))
   end
-  print("loads under 8 bytes: " .. (#narrow > 0 and table.concat(narrow, ", ") or "none"))
+  for _, name in ipairs(narrow) do print("loads under 8 bytes: " .. name .. (BECAUSE[name] and ", since " .. BECAUSE[name] or "")) end
+  if #narrow == 0 then print("loads under 8 bytes: none") end
   print(("%d launches, %d of which start early, at most %d turns in one, %.1f us on an H100 by estimate, of which nothing was measured: " ..
     "libraries count as copies"):format(number, launches.early(list), launches.turns(list), total * 1e6))
   return

@@ -26,6 +26,7 @@ flow_status flow_cuda_sum_channels(const flow_call *call, const flow_channel_sum
                                .bundles = s->channels / width, .slices = s->slices,
                                .slice_rows = s->slice_rows, .dtype = dtype, .to_dtype = to->dtype, .width = width, .lanes = 1 };
   while (a.lanes < SUM_LANES && a.lanes < a.bundles) a.lanes *= 2;
+  a.paired = index && dtype == FLOW_FLOAT32 && width > 1 && a.bundles % 2 == 0;
   int64_t pieces = parts_of(a.bundles, a.lanes);
   for (; a.first_piece < pieces; a.first_piece += a.pieces) {
     a.pieces = smaller(pieces - a.first_piece, FLOW_CUDA_COUNTERS);

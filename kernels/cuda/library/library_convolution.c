@@ -24,7 +24,7 @@
 #include "ops/op.h"
 #include "tensor/tensor.h"
 
-enum { BUNDLE_BYTES = 16, ALIGNMENT = 256 };
+enum { BUNDLE_BYTES = 16, ALIGNMENT = 256, MOST_ROUNDS = 4, ENOUGH_TILES = 512 };
 
 /* What an op's call needs of a library, and where its parts are in call->shared. */
 typedef struct work {
@@ -70,6 +70,9 @@ static int width_of(int64_t channels, int dtype)
   int width = BUNDLE_BYTES / flow_dtype_size(dtype);
   return channels % width == 0 ? width : 1;
 }
+
+/* The same beside bytes, of which eight are read at once where that is possible. */
+static int width_beside_bytes(int64_t channels, int dtype) { return channels % MOST_WIDTH == 0 ? MOST_WIDTH : width_of(channels, dtype); }
 
 /* A part of a tensor may begin anywhere. */
 static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % BUNDLE_BYTES == 0; }
@@ -242,31 +245,41 @@ static flow_status align_bias(const flow_call *call, const work *s, const void *
   return FLOW_OK;
 }
 
-/* A copy of pixels with other channels, of another dtype; *count: its bundles. */
+/* Whether a block's memory holds what a tile of the copy is made of: bytes from a multiple of 16 to the next one. */
+static int tile_fits(const widen_image_arguments *a)
+{
+  int64_t pixels = parts_of(a->tile, a->bundles) + 1, left_out = larger(a->from_channels - a->to_channels, 0);
+  int64_t elements = a->tile * a->width + pixels * left_out;
+  return smaller(elements, pixels * a->from_channels) * a->from_size + 2 * BUNDLE_BYTES <= BLOCK_SHARED;
+}
+
+/* A copy of pixels with other channels, of another dtype. Tiles are large enough for 16 bytes a thread, and many enough for a large GPU. */
 static widen_image_arguments widening(int64_t pixels, const void *from, int from_dtype, int64_t from_channels, void *to, int to_dtype,
-                                      int64_t to_channels, double scale, int64_t *count)
+                                      int64_t to_channels, double scale)
 {
   int width = (uintptr_t)to % BUNDLE_BYTES == 0 ? width_of(to_channels, to_dtype) : 1;
   int from_width = BUNDLE_BYTES / flow_dtype_size(from_dtype);
   int whole = from_channels == to_channels && from_channels % from_width == 0 && from_width <= MOST_WIDTH && width >= from_width;
-  widen_image_arguments a = { .to = to, .from = from, .to_channels = to_channels, .from_channels = from_channels,
-                              .bundles = to_channels / width, .to_dtype = to_dtype, .from_dtype = from_dtype, .width = width,
+  widen_image_arguments a = { .to = to, .from = from, .pixels = pixels, .to_channels = to_channels, .from_channels = from_channels,
+                              .bundles = to_channels / width, .tile = MOST_ROUNDS * BLOCK_THREADS, .to_dtype = to_dtype,
+                              .from_dtype = from_dtype, .from_size = flow_dtype_size(from_dtype), .width = width,
                               .together = whole && (uintptr_t)from % BUNDLE_BYTES == 0, .scale = (float)scale };
-  *count = pixels * a.bundles;
+  while (a.tile > BLOCK_THREADS && pixels * a.bundles < ENOUGH_TILES * a.tile) a.tile /= 2;
+  while (!tile_fits(&a)) a.tile /= 2;
   return a;
 }
 
-static widen_image_arguments widening_of_image(const work *s, const flow_library_convolution *c, const flow_operand *x, void *to,
-                                               int64_t *count)
+static int64_t tiles_of(const widen_image_arguments *a) { return parts_of(a->pixels * a->bundles, a->tile); }
+
+static widen_image_arguments widening_of_image(const work *s, const flow_library_convolution *c, const flow_operand *x, void *to)
 {
-  return widening(c->images * c->in[0] * c->in[1], x->data, x->dtype, s->channels_in, to, c->dtype, c->channels_in, s->scale, count);
+  return widening(c->images * c->in[0] * c->in[1], x->data, x->dtype, s->channels_in, to, c->dtype, c->channels_in, s->scale);
 }
 
 static flow_status widen(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *x, void *to)
 {
-  int64_t count;
-  widen_image_arguments a = widening_of_image(s, c, x, to, &count);
-  return flow_cuda_launch(call, CUDA_widen_image, count, &a, sizeof a);
+  widen_image_arguments a = widening_of_image(s, c, x, to);
+  return flow_cuda_launch(call, CUDA_widen_image, tiles_of(&a), &a, sizeof a);
 }
 
 static transpose_filter_arguments turning(const work *s, const flow_library_convolution *c)
@@ -279,10 +292,9 @@ static transpose_filter_arguments turning(const work *s, const flow_library_conv
 static flow_status resize(const flow_call *call, const flow_library_convolution *c, const void *from, int from_dtype, int64_t from_channels,
                           void *to, int to_dtype, int64_t to_channels)
 {
-  int64_t count;
   widen_image_arguments a = widening(c->channels_out * c->kernel[0] * c->kernel[1], from, from_dtype, from_channels / c->groups, to,
-                                     to_dtype, to_channels / c->groups, 1, &count);
-  return flow_cuda_launch(call, CUDA_widen_image, count, &a, sizeof a);
+                                     to_dtype, to_channels / c->groups, 1);
+  return flow_cuda_launch(call, CUDA_widen_image, tiles_of(&a), &a, sizeof a);
 }
 
 /* The filter as the library reads it. */
@@ -310,12 +322,11 @@ static flow_status bring_both(const flow_call *call, const work *s, const void *
     if (s->widens) FLOW_TRY(widen(call, s, c, &call->inputs[0], shared + s->x));
     return bring_filter(call, s, c, &call->inputs[1], w);
   }
-  int64_t bundles;
-  bring_operands_arguments a = { .filter = turning(s, c), .filter_size = w_size(c) };
-  a.image = widening_of_image(s, c, &call->inputs[0], shared + s->x, &bundles);
+  bring_operands_arguments a = { .filter = turning(s, c), .filter_size = w_size(c), .filter_blocks = parts_of(w_size(c), BLOCK_THREADS) };
+  a.image = widening_of_image(s, c, &call->inputs[0], shared + s->x);
   a.filter.from = call->inputs[1].data;
   *w = a.filter.to = shared + s->w;
-  return flow_cuda_launch(call, CUDA_bring_operands, a.filter_size + bundles, &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_bring_operands, a.filter_blocks + tiles_of(&a.image), &a, sizeof a);
 }
 
 /* What the library made, in call->shared, as the gradient that the call is to give. */
@@ -338,7 +349,7 @@ static flow_status take_filter(const flow_call *call, const work *s)
 static flow_status pool(const flow_call *call, const work *s, const void *z)
 {
   const flow_library_convolution *c = &s->forward;
-  int width = width_of(c->channels_out, c->dtype);
+  int width = width_beside_bytes(c->channels_out, c->dtype);
   pool_argmax_arguments a = { .z = z, .y = call->outputs[0].data, .index = call->outputs[1].data, .pool = s->pool, .relu = s->relu,
                                .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
   return flow_cuda_launch(call, CUDA_pool_argmax, result_rows(s) * a.bundles, &a, sizeof a);
@@ -360,18 +371,17 @@ static flow_status finish(const flow_call *call, const work *s, void *y, const v
 static flow_status mask(const flow_call *call, const work *s, void *dz, void *wide, int *widened)
 {
   const flow_library_convolution *c = &s->forward;
-  int width = width_of(c->channels_out, c->dtype);
+  int width = width_beside_bytes(c->channels_out, c->dtype);
   *widened = s->pooled && wide != NULL;
   if (!s->pooled)
     return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, NULL,
                                    call->inputs[3].data, dz);
   spread_and_widen_arguments a = { .spread = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
                                                .bundles = c->channels_out / width, .dtype = c->dtype, .width = width },
-                                   .spread_size = y_size(c) / width };
+                                   .spread_size = y_size(c) / width, .spread_blocks = parts_of(y_size(c) / width, BLOCK_THREADS) };
   if (!wide) return flow_cuda_launch(call, CUDA_spread_argmax, a.spread_size, &a.spread, sizeof a.spread);
-  int64_t bundles;
-  a.image = widening_of_image(s, &s->filter, &call->inputs[1], wide, &bundles);
-  return flow_cuda_launch(call, CUDA_spread_and_widen, a.spread_size + bundles, &a, sizeof a);
+  a.image = widening_of_image(s, &s->filter, &call->inputs[1], wide);
+  return flow_cuda_launch(call, CUDA_spread_and_widen, a.spread_blocks + tiles_of(&a.image), &a, sizeof a);
 }
 
 /* dz: NULL, or where what the relu lets through goes, too. */
