@@ -372,9 +372,11 @@ FLOW_API double      flow_variable_version(const flow_variable *variable);
  * others except for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for
  * SUM_ON_READ, whose copies differ. Waits for devices. */
 FLOW_API flow_status flow_variables_hash(flow_variable *const *variables, int count, int device, uint64_t *hashes);
-/* A new reference to its storage: the tensor sees later writes, until an optimizer moves the variable to its arena or to a
- * device. */
+/* A new reference to its storage, to be read or written: the tensor sees later writes, until an optimizer moves the variable to its arena
+ * or to a device, or, where several workers train it, until its next update. */
 FLOW_API flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out);
+/* The same to be read only, before the variable's next update; cheaper where workers share the memory that they train. */
+FLOW_API flow_status flow_variable_peek(flow_variable *variable, flow_tensor **out);
 /* Its value. In a trace: a symbolic tensor of the version that is current at this point.
  * Else a view of the storage, or a copy while a tape records. New reference. */
 FLOW_API flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out);

@@ -41,8 +41,13 @@ typedef struct flow_operand {
 typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, global_rows; } flow_scalars;
 
 /* The part of an optimizer's update that is done here, where several workers divide it: rows [rows[i][0], rows[i][1]) of its i-th product's
- * matrix (FLOW_MAX_PRODUCTS of core/ops/op.h are possible), and, if `rest`, the elements outside of products. */
-typedef struct flow_shard { int64_t rows[4][2]; int rest; } flow_shard;
+ * matrix (FLOW_MAX_PRODUCTS of core/ops/op.h are possible), and, if `rest`, the elements outside of products. moved: parameters and slots
+ * stay as they are, and the new ones go this many bytes further, which is a multiple of a float's; 0: in place. */
+typedef struct flow_shard {
+  int64_t rows[4][2];
+  int rest;
+  int64_t moved;
+} flow_shard;
 
 typedef struct flow_queue flow_queue;     /* of an accelerator: accelerator.h */
 
@@ -83,6 +88,7 @@ typedef struct flow_kernel {
   flow_status (*prepare)(const flow_call *call);
   int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
   int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
+  int moves;                                                        /* of an optimizer: takes a shard with `moved` */
   /* WHOLE, not 0: phase 0 does nothing but fill `shared`, from these inputs (bits); it is left out while they are what they were */
   unsigned first_phase_reads;
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */

@@ -172,6 +172,7 @@ static flow_status assign(flow_context *context, flow_variable *variable, flow_t
 {
   if (!flow_context_trace(context)) {
     FLOW_TRY(flow_check_concrete("assigned value", value));
+    FLOW_TRY(flow_variable_own(variable));
     flow_status status = flow_tensor_copy(variable->tensor, value);
     if (status != FLOW_OK) return fail_to_fit(status, variable, value);
     variable->version++;
@@ -226,6 +227,7 @@ static flow_status add_now(flow_context *context, flow_variable *variable, flow_
     flow_tensor_release(sum);
     return status;
   }
+  FLOW_TRY(flow_variable_own(variable));
   flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);
   if (added != FLOW_OK) return fail_to_fit(added, variable, value);
   variable->version++;

@@ -1,5 +1,6 @@
 /* variable.c: variables and their versions within a trace. Reading and assigning are ops: autodiff/variable_ops.c. See variable.h. */
-#include "graph/variable.h"
+#include "graph/variable_group.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,11 +105,38 @@ double flow_variable_version(const flow_variable *variable)
   return variable ? variable->version : 0;
 }
 
-/* *out: a new reference to the storage itself: later assignments show in it. */
+static int is_shared(const flow_variable *variable)
+{
+  return variable->tensor->storage && variable->tensor->storage->owner;
+}
+
+flow_status flow_variable_own(flow_variable *variable)
+{
+  if (!is_shared(variable)) return FLOW_OK;
+  FLOW_TRY(flow_variable_group_part(variable->group));
+  if (!is_shared(variable)) return FLOW_OK;
+  return flow_fail(FLOW_OUT_OF_MEMORY,
+                   "variable \"%s\" is in memory of several workers, and there was none to take it out: make the model "
+                   "again",
+                   variable->name);
+}
+
+/* *out: a new reference to the storage itself, to be read or written before the variable's next update: an update may move the variable
+ * to other memory. */
 flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
 {
   FLOW_NEED(variable, out);
   FLOW_TRY(flow_check_variable("flow_variable_tensor", variable));
+  FLOW_TRY(flow_variable_own(variable));
+  *out = flow_tensor_retain(variable->tensor);
+  return FLOW_OK;
+}
+
+/* The same to be read only. */
+flow_status flow_variable_peek(flow_variable *variable, flow_tensor **out)
+{
+  FLOW_NEED(variable, out);
+  FLOW_TRY(flow_check_variable("flow_variable_peek", variable));
   *out = flow_tensor_retain(variable->tensor);
   return FLOW_OK;
 }
@@ -130,6 +158,7 @@ flow_status flow_variable_handle(flow_context *context, flow_variable *variable,
 {
   flow_graph *graph = flow_context_trace(context);
   if (!graph) {
+    FLOW_TRY(flow_variable_own(variable));
     *out = flow_tensor_retain(variable->tensor);
     return FLOW_OK;
   }
@@ -166,6 +195,7 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
 /* The contents go along. Plans see it at their next run, since they reach the storage through the variable. */
 flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
 {
+  FLOW_TRY(flow_variable_own(variable));
   flow_tensor *old = variable->tensor;
   flow_status status = flow_tensor_copy(tensor, old);
   if (status != FLOW_OK) return status;

@@ -6,6 +6,7 @@
 #include "graph/context.h"
 
 typedef struct flow_constraint flow_constraint;
+typedef struct flow_variable_group flow_variable_group; /* variable_group.h */
 
 struct flow_variable {
   uint32_t     magic;
@@ -18,6 +19,7 @@ struct flow_variable {
   double agreed_version;        /* of which all workers have the same numbers (run/replicas/changes.c) */
   int          adopted;         /* its storage is in the arena of the first optimizer that got it; other optimizers leave it there */
   flow_tensor *tensor;          /* contiguous storage; a reference */
+  flow_variable_group *group;   /* with which it moves, borrowed; NULL: it moves alone */
   flow_constraint *constraint;       /* what it is projected onto after updates (layers/constraints.h), one owned block; NULL: nothing */
 };
 
@@ -26,6 +28,8 @@ flow_status flow_variable_over(flow_tensor *storage, const char *name, int train
 /* The same with a formatted name, of any length. */
 flow_status flow_variable_named(flow_tensor *storage, int trainable, int sync, flow_variable **out, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+/* To be called before the storage is written by this process alone: where other workers see it, the variable gets memory of its own. */
+flow_status flow_variable_own(flow_variable *variable);
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
 /* Values that variables have for a while (flow_variable_lend): reading one in the innermost trace, or eagerly outside of traces, yields

@@ -335,7 +335,7 @@ static flow_status add_storage(flow_tensor_writer *writer, const char *path, int
   char name[MOST_PATH + 16];
   flow_tensor *storage;
   snprintf(name, sizeof name, "%s/%d", path, index);
-  FLOW_TRY(flow_variable_tensor(variable, &storage));
+  FLOW_TRY(flow_variable_peek(variable, &storage));
   flow_status status = flow_tensor_writer_add(writer, name, storage);
   flow_tensor_release(storage);
   return status;

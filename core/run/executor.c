@@ -229,6 +229,7 @@ static flow_status execute_on_cpu(flow_replica_set *set)
     return flow_failure_raise(&run->verdict);
   }
   run->committed = 1;
+  flow_change_over_weights(set);
   flow_pace_note(&lead->pace, members > 1, rows_of(lead), flow_clock() - started);
   return flow_failure_raise(&run->late);
 }

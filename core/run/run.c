@@ -104,6 +104,13 @@ static flow_status bring_variables(flow_replica_set *set)
   return set->lead->device ? flow_device_run_bind_variables(set) : FLOW_OK;
 }
 
+/* After it: those that workers may have in common memory. */
+static flow_status place_variables(flow_replica_set *set)
+{
+  FLOW_TRY(flow_place_weights(set));
+  return flow_own_written(set);
+}
+
 static const flow_signature *output_signature(const flow_instance *instance, int index)
 {
   return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
@@ -164,6 +171,7 @@ static flow_status begin_run(flow_context *context, flow_replica_set *set, flow_
     first = 0;
   }
   if (status == FLOW_OK) status = flow_replica_set_divide(set, rows);
+  if (status == FLOW_OK) status = place_variables(set);
   if (status == FLOW_OK && steps) status = flow_device_run_open_tables(lead, inputs, order, first, steps);
   if (status == FLOW_OK && !steps) status = bring_inputs(set, inputs, order, first > 0 ? first : 0);
   if (status == FLOW_OK) status = flow_place_gathered(set);
@@ -451,6 +459,7 @@ static flow_status run_each(flow_context *context, flow_replica_set *set, flow_t
   for (int r = 0; r < replicas && status == FLOW_OK; r++)
     status = flow_instance_new_outputs(set->lead, rows[r], outputs + (size_t)r * (size_t)each);
   if (status == FLOW_OK) status = flow_replica_set_divide_each(set, rows);
+  if (status == FLOW_OK) status = place_variables(set);
   for (int r = 0; r < replicas && status == FLOW_OK; r++)
     status = bind_replica(set->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);
   if (status == FLOW_OK && set->exchange && set->stop_agreed) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");

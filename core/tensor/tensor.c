@@ -69,6 +69,7 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
   storage->bytes = bytes;
   storage->data = data;
   storage->borrowed = data != NULL;
+  storage->owner = NULL;
   storage->place = flow_place_retain(place);
   storage->mirrors = NULL;
   storage->writes = 0;
@@ -93,6 +94,7 @@ static void storage_release(flow_storage *storage)
   flow_mirrors_release(storage);
   if (storage->place) flow_place_free(storage->place, storage->data, storage->bytes);
   else if (!storage->borrowed) flow_free(storage->data);
+  flow_counted_release(storage->owner);
   flow_place_release(storage->place);
   flow_free(storage);
 }
@@ -176,6 +178,16 @@ flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *s
                      flow_dtype_size(dtype));
   }
   return tensor_over(data, NULL, dtype, rank, shape, out);
+}
+
+/* Unlike memory that is borrowed it changes by what this library does alone: its content has a number. */
+flow_status flow_tensor_new_shared(flow_counted *owner, void *data, int dtype, int64_t size, flow_tensor **out)
+{
+  FLOW_TRY(tensor_over(data, NULL, dtype, 1, &size, out));
+  flow_counted_retain(owner);
+  (*out)->storage->owner = owner;
+  atomic_store_explicit(&(*out)->storage->content, next_content(), memory_order_relaxed);
+  return FLOW_OK;
 }
 
 /* Holds a reference to the graph, whose value number `value` it stands for. -1 in the shape: a size that is not known while tracing. */

@@ -23,7 +23,8 @@ typedef struct flow_storage {
   _Atomic int references;
   void       *data;
   size_t      bytes;
-  int         borrowed;        /* data belongs to the caller of flow_tensor_borrow */
+  int borrowed;                /* data belongs to the caller of flow_tensor_borrow, or to `owner` */
+  flow_counted *owner;         /* of memory that other processes see, too; a reference. NULL: nobody else sees it */
   flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
   flow_mirror *mirrors;
   uint64_t    writes;          /* how often it was written to, for mirrors */
@@ -63,6 +64,9 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out);
 /* The same in the memory of a place; NULL: the host. */
 flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+/* A flat tensor over memory of the host that others see, too, and that lives as long as a reference to `owner`, which this takes. Nothing
+ * is to be written to it but by them all together (graph/variable_group.h). */
+flow_status flow_tensor_new_shared(flow_counted *owner, void *data, int dtype, int64_t size, flow_tensor **out);
 /* Where a concrete tensor is, borrowed; NULL: on the host, or symbolic. */
 static inline flow_place *flow_tensor_place(const flow_tensor *tensor) { return tensor->storage ? tensor->storage->place : NULL; }
 

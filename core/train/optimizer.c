@@ -253,9 +253,9 @@ flow_status flow_optimizer_new_custom(const char *class_name, const char *name, 
 void flow_optimizer_release(flow_optimizer *optimizer)
 {
   if (!optimizer) return;
+  for (int i = 0; i < optimizer->arena_count; i++) flow_arena_release(optimizer->arenas[i]); /* first: their groups know the rest */
   for (int i = 0; i < optimizer->run_count; i++) flow_run_release(&optimizer->runs[i]);
   for (int i = 0; i < optimizer->slot_count; i++) flow_variable_release(optimizer->slot_variables[i]);
-  for (int i = 0; i < optimizer->arena_count; i++) flow_arena_release(optimizer->arenas[i]);
   for (int i = 0; i < optimizer->exclusion_count; i++) {
     flow_variable_release(optimizer->exclusions[i].variable);
     flow_free(optimizer->exclusions[i].name);

@@ -10,7 +10,7 @@
 #define FLOW_TRAIN_OPTIMIZER_H
 
 #include "autodiff/expression.h"
-#include "graph/variable.h"
+#include "graph/variable_group.h"
 #include "layers/arguments.h"
 #include "ops/optimizer_layout.h"
 #include "train/schedules.h"
@@ -58,7 +58,7 @@ typedef struct flow_arena {
   flow_variable **variables;                     /* references */
   int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
   char           *decays;                        /* weight decay is for this variable, too */
-  flow_tensor *slots[FLOW_MOST_SLOT_KINDS];      /* flat, of the variables' dtype, in the order of the layout */
+  flow_variable_group *group;                    /* those of the variables that moved here, their slots, and handles onto both */
 } flow_arena;
 
 /* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */

@@ -15,8 +15,8 @@ typedef flow_run run;
 void flow_arena_release(arena *a)
 {
   if (!a) return;
+  flow_variable_group_release(a->group);
   for (int i = 0; i < a->count; i++) flow_variable_release(a->variables[i]);
-  for (int s = 0; s < FLOW_MOST_SLOT_KINDS; s++) flow_tensor_release(a->slots[s]);
   flow_free(a);
 }
 
@@ -103,8 +103,7 @@ static flow_status new_slot(const flow_optimizer *optimizer, int kind, const flo
   return new_flat(like, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
-/* Of the variables that have that dtype. The record and its arrays are one block. Slots are made on the place of the first variable;
- * check_place has seen that all are there. */
+/* Of the variables that have that dtype. The record and its arrays are one block. */
 static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, int dtype, arena **out)
 {
   void *block;
@@ -124,15 +123,10 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
     a->decays[k] = (char)decays(optimizer, variables[i]);
     a->offsets[k + 1] = a->offsets[k] + flow_shape_size(variables[i]->tensor->rank, variables[i]->tensor->shape);
   }
-  flow_status status = FLOW_OK;
-  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = new_slot(optimizer, s, a->variables[0]->tensor, a->offsets[a->count], &a->slots[s]);
-  if (status != FLOW_OK) {
-    flow_arena_release(a);
-    return status;
-  }
-  *out = a;
-  return FLOW_OK;
+  flow_status status = flow_variable_group_new(&a->group);
+  if (status == FLOW_OK) *out = a;
+  else flow_arena_release(a);
+  return status;
 }
 
 /* Keras' order of variables, in which files have them: see `interleaved` (optimizer.h). */
@@ -145,16 +139,22 @@ int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, i
   return first + (kind < together ? place * together + kind : a->together * kind + place);
 }
 
-/* Puts the handles of an arena's slots in their places, which are NULL and past slot_count. */
-static flow_status add_slot_variables(flow_optimizer *optimizer, const arena *a)
+/* Puts the handles of an arena's slots of one kind in their places, which are NULL and past slot_count. Slots are made on the place of the
+ * first variable; check_place has seen that all are there. */
+static flow_status add_slot_variables(flow_optimizer *optimizer, const arena *a, int kind)
 {
-  for (int i = 0; i < a->count; i++) {
+  flow_tensor *flat;
+  FLOW_TRY(new_slot(optimizer, kind, a->variables[0]->tensor, a->offsets[a->count], &flat));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
     const flow_variable *variable = a->variables[i];
-    for (int s = 0; s < optimizer->slot_kinds; s++)
-      FLOW_TRY(variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, variable->name,
-                             optimizer->slot_names[s], &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]));
+    flow_variable **slot = &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, kind)];
+    status = variable_over(flat, a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, variable->name,
+                           optimizer->slot_names[kind], slot);
+    if (status == FLOW_OK) status = flow_variable_group_add(a->group, slot, 1);
   }
-  return FLOW_OK;
+  flow_tensor_release(flat);
+  return status;
 }
 
 /* Homes in one flat tensor for the variables that no optimizer has adopted yet: parts[i], NULL for the others. */
@@ -197,7 +197,8 @@ static flow_status prepare(flow_optimizer *optimizer, flow_variable *const *vari
   FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)found, &block));
   n->parts = block;
   FLOW_TRY(make_homes(n->arena, n->parts));
-  return add_slot_variables(optimizer, n->arena);
+  for (int s = 0; s < optimizer->slot_kinds; s++) FLOW_TRY(add_slot_variables(optimizer, n->arena, s));
+  return flow_variable_group_add(n->arena->group, n->arena->variables, n->arena->count);
 }
 
 /* One variable after the other, each old storage being freed at once. */
@@ -303,7 +304,7 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
 
 /* ---- runs ------------------------------------------------------------------------------------------------------------------- */
 
-/* The handle of the parameters is over the first variable's tensor, whose storage all variables of a run share, one after the other. */
+/* A handle is over the first variable's tensor, whose storage all variables of a run share, one after the other. */
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const arena *home, int first, int count, int *out)
 {
   for (int i = 0; i < optimizer->run_count; i++) {
@@ -313,10 +314,16 @@ flow_status flow_optimizer_run(flow_optimizer *optimizer, const arena *home, int
   }
   FLOW_TRY(flow_grow(&optimizer->runs, sizeof(run), optimizer->run_count + 1, &optimizer->run_capacity));
   run r = { .home = home, .first = first, .count = count };
-  int64_t offset = home->offsets[first], size[1] = { home->offsets[first + count] - offset };
+  int64_t size[1] = { home->offsets[first + count] - home->offsets[first] };
+  flow_variable_group *group = home->variables[first]->group;
   flow_status status = variable_over(home->variables[first]->tensor, 0, 1, size, optimizer->name, "", "parameters", &r.parameters);
-  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, "", optimizer->slot_names[s], &r.slots[s]);
+  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) {
+    const flow_variable *slot = optimizer->slot_variables[flow_optimizer_slot_index(optimizer, home, first, s)];
+    status = variable_over(slot->tensor, 0, 1, size, optimizer->name, "", optimizer->slot_names[s], &r.slots[s]);
+  }
+  if (status == FLOW_OK) status = flow_variable_group_add(home->group, r.slots, optimizer->slot_kinds);
+  if (status == FLOW_OK && group && (status = flow_variable_group_add(group, &r.parameters, 1)) != FLOW_OK)
+    flow_variable_group_drop(home->group, optimizer->slot_kinds);
   if (status != FLOW_OK) {
     flow_run_release(&r);
     return status;

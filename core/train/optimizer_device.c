@@ -19,15 +19,8 @@ static flow_status move_part(flow_variable *variable, const flow_storage *from, 
 /* All of the optimizer's handles that are in `from`. */
 static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *from, flow_tensor *to)
 {
-  for (int a = 0; a < optimizer->arena_count; a++) {
-    flow_arena *arena = optimizer->arenas[a];
-    for (int i = 0; i < arena->count; i++) FLOW_TRY(move_part(arena->variables[i], from, to));
-    for (int s = 0; s < optimizer->slot_kinds; s++) {
-      if (arena->slots[s]->storage != from) continue;
-      flow_tensor_release(arena->slots[s]);
-      arena->slots[s] = flow_tensor_retain(to);
-    }
-  }
+  for (int a = 0; a < optimizer->arena_count; a++)
+    for (int i = 0; i < optimizer->arenas[a]->count; i++) FLOW_TRY(move_part(optimizer->arenas[a]->variables[i], from, to));
   for (int i = 0; i < optimizer->slot_count; i++) FLOW_TRY(move_part(optimizer->slot_variables[i], from, to));
   for (int r = 0; r < optimizer->run_count; r++) {
     FLOW_TRY(move_part(optimizer->runs[r].parameters, from, to));
@@ -61,8 +54,14 @@ flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *opti
   FLOW_TRY(flow_context_place_of(context, device, &place));
   for (int a = 0; a < optimizer->arena_count; a++) {
     flow_arena *arena = optimizer->arenas[a];
-    for (int i = 0; i < arena->count; i++) FLOW_TRY(move_storage(optimizer, arena->variables[i]->tensor, place));
-    for (int s = 0; s < optimizer->slot_kinds; s++) FLOW_TRY(move_storage(optimizer, arena->slots[s], place));
+    for (int i = 0; i < arena->count; i++) {
+      FLOW_TRY(flow_variable_own(arena->variables[i]));
+      FLOW_TRY(move_storage(optimizer, arena->variables[i]->tensor, place));
+    }
+  }
+  for (int i = 0; i < optimizer->slot_count; i++) {
+    FLOW_TRY(flow_variable_own(optimizer->slot_variables[i]));
+    FLOW_TRY(move_storage(optimizer, optimizer->slot_variables[i]->tensor, place));
   }
   return flow_optimizer_move_scalars(optimizer, place);
 }

@@ -17,7 +17,7 @@ typedef struct flow_gathering { const void *mine; void *all; int64_t bytes; } fl
 /* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
 typedef struct flow_shared_region {
   char   *memory;
-  int64_t bytes, number;       /* which of the exchange's it is, from 1, the same at all workers; 0: there is none */
+  int64_t bytes, number; /* which of the exchange's it is, from 1, 31 bits, the same at all workers; 0: there is none */
 } flow_shared_region;
 
 typedef struct flow_exchange flow_exchange;

@@ -184,6 +184,98 @@ static void test_kernels(void **state)
     }
 }
 
+/* An update that is written somewhere else has the bits of one in place, leaves what it read, and touches nothing but its part. height x
+ * width elements from 5 on have products of k rows for gradients. */
+static void try_moved(const kernel_case *c, double weight_decay, int width, int k, const flow_shard *part)
+{
+  enum { BEFORE = 5, AFTER = 40, HEIGHT = 48 };
+  const int n = BEFORE + HEIGHT * width + AFTER;
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
+  flow_attributes attributes = {
+    .optimizer = { .momentum = c->momentum,
+                   .beta_1 = beta_1,
+                   .beta_2 = beta_2,
+                   .epsilon = epsilon,
+                   .rho = rho,
+                   .weight_decay = weight_decay,
+                   .nesterov = c->nesterov,
+                   .amsgrad = c->amsgrad,
+                   .centered = c->centered,
+                   .products = 1,
+                   .first = { BEFORE } }
+  };
+  int count = flow_optimizer_inputs(layout, &attributes), moves = 0;
+  flow_operand inputs[FLOW_MAX_OPERANDS];
+  for (int i = 0; i < count; i++) {
+    int is_number = i == layout->rate || i == layout->iterations;
+    inputs[i] = is_number ? operand(i == layout->rate ? FLOW_FLOAT32 : FLOW_INT64, 0) : operand(FLOW_FLOAT32, 1, i == 0 ? n : 2 * n);
+    fill(&inputs[i], 1);
+    for (int at = 0; i > 0 && !is_number && at < 2 * n; at++) set(&inputs[i], at, at < n ? 0.5 + fabs(get(&inputs[i], at)) : -77);
+    if (!is_number) inputs[i].shape[0] = i == 0 ? n - HEIGHT * width : n;
+  }
+  set(&inputs[layout->rate], 0, rate);
+  if (layout->iterations >= 0) set(&inputs[layout->iterations], 0, iterations);
+  for (int i = 0; i < 2; i++) {
+    inputs[count + i] = operand(FLOW_FLOAT32, 2, k, i == 0 ? HEIGHT : width);
+    fill(&inputs[count + i], 1);
+  }
+  flow_call call = call_of(c->op, &attributes, inputs, count + 2, NULL, 0);
+  for_each_kernel(kernel, call.op)
+  {
+    flow_shard moved = *part;
+    if (!kernel->moves || !kernel->supports(&call)) continue;
+    moves++;
+    float *before[FLOW_MAX_OPERANDS] = { NULL };
+    moved.moved = n * (int64_t)sizeof(float);
+    call.shard = &moved;
+    for (int i = 1; i < count; i++) {
+      if (inputs[i].rank == 0) continue;
+      before[i] = malloc(2 * (size_t)n * sizeof(float));
+      memcpy(before[i], inputs[i].data, 2 * (size_t)n * sizeof(float));
+    }
+    assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+    call.shard = part;
+    for (int i = 1; i < count; i++) { /* the same in place, behind what the first has written */
+      float *now = inputs[i].data;
+      if (!before[i]) continue;
+      assert_memory_equal(now, before[i], (size_t)n * sizeof(float));
+      memcpy(before[i] + n, now + n, (size_t)n * sizeof(float));
+    }
+    assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+    for (int i = 1; i < count; i++) {
+      float *now = inputs[i].data;
+      if (!before[i]) continue;
+      for (int at = 0; at < n; at++) {
+        int inside = at >= BEFORE && at < BEFORE + HEIGHT * width, row = (at - BEFORE) / width;
+        int mine = inside ? row >= part->rows[0][0] && row < part->rows[0][1] : part->rest;
+        float wanted = mine ? now[at] : -77;
+        assert_memory_equal(&before[i][n + at], &wanted, sizeof wanted);
+      }
+      for (int at = 0; at < n; at++) now[n + at] = -77;
+      memcpy(now, before[i], (size_t)n * sizeof(float));
+      free(before[i]);
+    }
+  }
+  assert_true(moves > 0);
+  for (int i = 0; i < count; i++)
+    if (inputs[i].rank > 0) inputs[i].shape[0] = i == 0 ? n : 2 * n;
+  for (int i = 0; i < call.input_count; i++) operand_free(&inputs[i]);
+}
+
+static void test_moved(void **state)
+{
+  (void)state;
+  static const flow_shard parts[] = { { .rows = { { 0, 48 } }, .rest = 1 },
+                                      { .rows = { { 0, 16 } } },
+                                      { .rows = { { 32, 48 } }, .rest = 1 },
+                                      { .rows = { { 16, 16 } }, .rest = 1 } };
+  static const int widths[] = { 33, 64, 128, 160 }, all_rows[] = { 9, 300, 0 };
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+    for (int w = 0; w < 4; w++)
+      for (int k = 0; k < 3; k++)
+        for (int p = 0; p < 4; p++) try_moved(&cases[c], p % 2 ? decay : 0, widths[w], all_rows[k], &parts[p]);
+}
+
 /* A record whose op has no layout, or a layout whose record says another number of inputs, would read what is not there. */
 static void test_layouts(void **state)
 {
@@ -206,6 +298,6 @@ static void test_layouts(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernels), cmocka_unit_test(test_layouts) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernels), cmocka_unit_test(test_moved), cmocka_unit_test(test_layouts) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -429,7 +429,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
     if (shares == SENDS) assert_int_equal(collectors[w].sums, 0);
     if (gathers) assert_int_equal(collectors[w].collects, collects_of(shares));
     /* Anew for more rows; where it was refused only when an instance was made again for rows that others have. */
-    if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 2 : shares == CANNOT_SHARE ? 1 + own : 0);
+    if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 3 : shares == CANNOT_SHARE ? 2 + own : 0);
     expect_same_model(&one, &models[w]);
     expect_same_bits(models[0].w->tensor, models[w].w->tensor);
     flow_communication_stop(threads[w]);

@@ -49,11 +49,12 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
     .rows = rows,
     .plan = set->plan_key,
     .step = set->run.given.step,
-    .region = set->region.number,
+    .region = (int32_t)set->region.number,
     .shares_rows = set->shares_rows,
     .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
     .division = set->division,
     .rerecord = set->rerecord != 0,
+    .weights = flow_announced_weights(set),
     .numbers = flow_plan_numbers(set->lead->plan, set->numbers, set->number_count)
   };
   if (exchange->workers > set->workers) {
@@ -68,6 +69,7 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
   set->stop_agreed = 0;
   set->division = 0;
   set->region_agreed = own.region;
+  set->weights.agreed = own.weights;
   *before = 0;
   for (int w = 0; w < exchange->workers; w++) {
     const flow_run_announcement *theirs = &set->announcements[w];
@@ -75,6 +77,8 @@ static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t 
     if (!why && (theirs->rows < 0 || __builtin_add_overflow(total, theirs->rows, &total))) why = "rows cannot be counted";
     if (why) return fail_to_agree(set, w, why);
     if (theirs->region != own.region) set->region_agreed = 0;
+    if (theirs->weights < 0) set->weights.agreed = -1;
+    else if (theirs->weights != own.weights && set->weights.agreed > 0) set->weights.agreed = 0;
     set->rerecord |= theirs->rerecord;
     set->division = flow_mix(set->division, theirs->division);
     if (w < exchange->worker) *before += theirs->rows;
@@ -94,6 +98,7 @@ void flow_replica_set_end_run(flow_replica_set *set, flow_status status)
 {
   int told = set->announced && status != FLOW_OK && status != FLOW_INTERRUPTED && set->exchange->failed;
   set->announced = 0;
+  if (status != FLOW_OK) flow_doubt_weights(set);
   if (told) set->exchange->failed(set->exchange);
 }
 

@@ -23,6 +23,7 @@ flow_status flow_replica_set_new(flow_instance *lead, flow_replica_set **out)
   set->lead = lead;
   set->replicas = &set->lead;
   set->count = 1;
+  set->weights.entry = -1;
   *out = set;
   return FLOW_OK;
 }
@@ -46,6 +47,8 @@ static void release_replicas(flow_replica_set *set)
   flow_release_watched(set);
   flow_release_sums(set);
   flow_release_region(set);
+  set->weights.entry = -1;
+  set->weights.moved = 0;
   flow_free(set->unit_bounds);
   set->unit_bounds = NULL;
   set->gathers = 0;
@@ -208,6 +211,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   flow_status status = join_exchange(set, exchange);
   if (status == FLOW_OK) status = add_replicas(set, local);
   if (status == FLOW_OK) status = join_devices(set);
+  if (status == FLOW_OK) flow_find_shared_weights(set);
   if (status != FLOW_OK) release_replicas(set);
   return status;
 }

@@ -28,7 +28,7 @@ enum { FLOW_MOST_REPLICAS = 256 };
 typedef struct flow_run_announcement {
   int64_t  rows, step;                 /* that it has; where it is */
   uint64_t plan, division;             /* as in flow_replica_set */
-  int64_t  region;                     /* the number of its shared region */
+  int32_t region, weights;             /* the numbers of its shared region, and of flow_announced_weights */
   uint64_t numbers;                    /* tells the values of set->numbers apart */
   uint64_t changes;                    /* of flow_find_changes */
   uint8_t shares_rows, stop_requested, rerecord;
@@ -41,6 +41,16 @@ typedef struct flow_worker_sum {
   float   *rest;                       /* what rounding has left of the gradients so far; NULL: they travel as they are */
   uint16_t *rounded;                   /* as they travel, in the memory of `rest` */
 } flow_worker_sum;
+
+/* An update whose parameters and slots all workers have in common memory: shared_weights.c. */
+typedef struct flow_shared_weights {
+  int entry;      /* the update's; -1: none */
+  int refused;    /* there was no memory in common */
+  int times;      /* that the variables were put there, ... */
+  int64_t runs;   /* ... in so many runs */
+  int64_t agreed; /* in the current run: the memory that all are in, 0: they go to new one, -1: they do not share */
+  int64_t moved;  /* bytes from there to where the current run's update writes; 0: they do not share */
+} flow_shared_weights;
 
 struct flow_replica_set {
   flow_instance  *lead;                /* the first local replica, which speaks for all of them */
@@ -82,6 +92,7 @@ struct flow_replica_set {
   flow_shared_region region;           /* where the workers do; number -1: they cannot share memory */
   int64_t         region_rows;         /* of each replica that it holds */
   int64_t         region_agreed;       /* its number, if all workers said the same when the current run began, else 0 */
+  flow_shared_weights weights;
   int64_t        *unit_bounds, *received;      /* a member's: [worker + 1], of the collect under way */
   flow_gathering *gatherings;          /* a member's: [segment + 1], of the gather under way */
 };
@@ -169,6 +180,23 @@ void flow_send_rows_early(flow_replica_set *set, int segment);
  * have come here, as a sum of theirs shows. */
 void        flow_gather_workers(flow_replica_set *set, int begin, int end, int staged, int met);
 
+/* ---- shared_weights.c ---- */
+
+/* Which update of the plan can have its parameters and slots in memory of all workers, when the set is made. */
+void flow_find_shared_weights(flow_replica_set *set);
+/* What this worker announces: the number of the memory they are in; 0: none yet; -1: it cannot. */
+int32_t flow_announced_weights(const flow_replica_set *set);
+/* Before a run: puts them there, if all can. */
+flow_status flow_place_weights(flow_replica_set *set);
+/* Before a run: what else it writes is taken out of such memory. */
+flow_status flow_own_written(const flow_replica_set *set);
+/* After a run that has written its variables. */
+void flow_change_over_weights(flow_replica_set *set);
+/* After one that has failed: they go to new memory, since the workers may be at different steps. */
+void flow_doubt_weights(const flow_replica_set *set);
+/* The run's update begins again, in memory of this process. */
+void flow_leave_next_weights(flow_replica_set *set);
+
 /* ---- sharded_update.c ---- */
 
 /* What the kernels of this process round by, "avx2": workers make a gradient of gathered factors, each on its own, only if all have the
@@ -179,9 +207,11 @@ void flow_replica_use_arithmetic(const char *isa);
 
 /* Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
 int         flow_is_sharded(const flow_replica_set *set, int e);
+/* Shape of the matrix that product i of such an entry updates. */
+void flow_sharded_matrix(const flow_replica_set *set, int e, int i, int64_t *rows, int64_t *columns);
 flow_shard  flow_shard_of(const flow_replica_set *set, int e, int worker);
-/* By one member, after its worker's part: fetches the others' parts. It cannot fail: where they do not come they are made here, and the
- * run fails at its end. */
+/* By one member, after its worker's part: fetches the others' parts, or waits for them where they are in common memory. It cannot fail:
+ * where they do not come they are made here, and the run fails at its end. */
 void        flow_collect_shards(flow_replica_set *set, int e, const flow_call *call);
 
 #endif

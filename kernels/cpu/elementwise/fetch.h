@@ -18,4 +18,13 @@ static inline void fetch_some(region *r)
     for (int64_t i = 0; i < r->floats; i += LINE) __builtin_prefetch(r->at + i, 0, 2);
 }
 
+/* The same for memory that will be written: other cores give up its lines. */
+static inline void fetch_some_to_write(region *r)
+{
+  enum { LINE = 16 };
+  int64_t n = r->at_once < r->rows ? r->at_once : r->rows;
+  for (; n > 0; n--, r->rows--, r->at += r->ld)
+    for (int64_t i = 0; i < r->floats; i += LINE) __builtin_prefetch(r->at + i, 1, 2);
+}
+
 #endif

@@ -146,7 +146,7 @@ ALWAYS_INLINE void tile(const int rows, int64_t pairs, const pair *a, int64_t a_
     for (int v = 0; v < 2; v++) {
       float *to = c + i * ldc + v * VL;
       vf result = (vf)sum[i][v] * scale;
-      if (e->add) result += vf_load(to);
+      if (e->add) result += vf_load(to + e->from);
       if (e->bias) result += vf_load(e->bias + v * VL);
       vf_store(to, e->relu ? vf_relu(result) : result);
     }
@@ -179,7 +179,7 @@ void bfloat16_tile(int rows, int64_t columns, int64_t pairs, const pair *a, int6
     memcpy(bias, e->bias, (size_t)columns * sizeof(float));
     inner.bias = bias;
   }
-  for (int64_t i = 0; e->add && i < rows; i++) memcpy(buffer + i * PANEL, c + i * ldc, (size_t)columns * sizeof(float));
+  for (int64_t i = 0; e->add && i < rows; i++) memcpy(buffer + i * PANEL, c + e->from + i * ldc, (size_t)columns * sizeof(float));
   tiles[rows](pairs, a, a_row, a_step, panel, buffer, PANEL, &inner);
   for (int64_t i = 0; i < rows; i++) memcpy(c + i * ldc, buffer + i * PANEL, (size_t)columns * sizeof(float));
 }

@@ -23,6 +23,7 @@ enum {
 /* What happens to a tile of C around the sum over this step of k. */
 typedef struct epilogue {
   int          add;       /* start from C, not from 0 */
+  int64_t from;           /* with add: floats from there to what is started from instead */
   const float *bias;      /* of the tile's PANEL columns; NULL: none */
   int          relu;
   float        scale;     /* the sum is multiplied by it before all else; 0: it is not */

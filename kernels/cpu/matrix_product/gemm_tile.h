@@ -76,7 +76,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
   const int add = e->add, relu = e->relu;
   const float scale = e->scale;
   /* Without lines to ask for, a line of A is: it is there, and no branch stands in the loop. */
-  const float *bias = e->bias, *ahead = e->ahead ? e->ahead : a;
+  const float *start = c + e->from, *bias = e->bias, *ahead = e->ahead ? e->ahead : a;
   const int64_t ahead_step = e->ahead ? e->ahead_step : 0;
   FLOW_UNROLL(8)
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
@@ -100,7 +100,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
   }
   /* One branch for all accumulators each. */
   if (scale != 0) EACH_SUM(sum[i][v] *= scale);
-  if (add) EACH_SUM(sum[i][v] += vf_load(c + i * ldc + v * VL));
+  if (add) EACH_SUM(sum[i][v] += vf_load(start + i * ldc + v * VL));
   if (bias) EACH_SUM(sum[i][v] += vf_load(bias + v * VL));
   if (relu) EACH_SUM(sum[i][v] = vf_relu(sum[i][v]));
   EACH_SUM(vf_store(c + i * ldc + v * VL, sum[i][v]));
@@ -148,7 +148,7 @@ static inline void edge_tile(tile_function function, int64_t depth, const float 
   if (e->add) {
     memset(buffer, 0, sizeof buffer);
     for (int64_t i = 0; i < rows; i++)
-      for (int64_t j = 0; j < columns; j++) buffer[i * PANEL + j] = c[i * ldc + j];
+      for (int64_t j = 0; j < columns; j++) buffer[i * PANEL + j] = c[e->from + i * ldc + j];
   }
   function(depth, a, lda, NULL, 0, panel, buffer, PANEL, &inner);
   for (int64_t i = 0; i < rows; i++)

@@ -8,6 +8,9 @@
  * Passes over parameters and slots are bound by memory, tiles by arithmetic. So a block's pass is done in small pieces between
  * the tiles of the next block: while tiles multiply, the processor's prefetchers, which see linear streams, run ahead. */
 #include "cpu/optimizer/optimizer_products.h"
+
+#include <string.h>
+
 #include "cpu/elementwise/fetch.h"
 #include "cpu/matrix_product/gemm_bfloat16.h"
 #include "cpu/matrix_product/gemm_tile.h"
@@ -142,6 +145,7 @@ static int updates_in_tiles(const product *p, const update *u)
  * gradient is in `buffer`, is updated some rows at a time. */
 typedef struct errand {
   region parameters, x; /* of the next block: rows 0 where nothing is asked for */
+  region moved;         /* where its parameters go, if that is somewhere else */
   const update *update;
   const float *buffer;   /* the gradients of the block before, from the next row to be updated on */
   int64_t at, step;      /* the parameter of that row's first element, and parameters from row to row */
@@ -168,19 +172,21 @@ static void update_rows(errand *e, int64_t rows)
 static void run_errand(errand *e)
 {
   fetch_some(&e->parameters);
+  fetch_some_to_write(&e->moved);
   fetch_some(&e->x);
   if (e->rows > 0) update_rows(e, e->at_once);
 }
 
-/* c = the block of x^T g, or, with a scale, c += scale x^T g: tiles over all of k, DEPTH at a time; before each tile one errand is run. */
-static void multiply_block(const product *p, const block *b, errand *beside, const void *panels, float scale, float *c, int64_t ldc,
-                           void *packed)
+/* c = the block of x^T g, or, with a scale, c = scale x^T g and what is `from` floats further: tiles over all of k, DEPTH at a time;
+ * before each tile one errand is run. */
+static void multiply_block(const product *p, const block *b, errand *beside, const void *panels, float scale, float *c, int64_t from,
+                           int64_t ldc, void *packed)
 {
   int start[MOST_TILES + 1], count = (int)blocks_of(b->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)b->rows * t / count;
   for (int64_t k = 0; k < p->depth; k += DEPTH) {
     int64_t depth = min64(DEPTH, p->depth - k);
-    epilogue e = { .add = k > 0 || scale != 0, .scale = scale };
+    epilogue e = { .add = k > 0 || scale != 0, .from = k > 0 ? 0 : from, .scale = scale };
     if (p->rounded) bfloat16_pack_stacks(p->x + 2 * k * p->ld + b->row, p->ld, min64(2 * depth, p->k - 2 * k), start, count, packed);
     else pack_a(p->x + k * p->ld + b->row, p->ld, depth, start, count, packed);
     for (int64_t j = 0; j < b->columns; j += PANEL) {
@@ -197,15 +203,33 @@ static void multiply_block(const product *p, const block *b, errand *beside, con
   }
 }
 
+/* Where a block's parameters go. */
+static float *parameters_of(const product *p, const update *u, const block *b)
+{
+  return u->w + p->first + b->row * p->n + b->column;
+}
+
+/* Without samples there are no tiles. */
+static void bring_parameters(const product *p, const update *u, const block *b)
+{
+  float *w = parameters_of(p, u, b);
+  for (int64_t i = 0; i < b->rows && u->before; i++, w += p->n) memcpy(w, w + u->before, sizeof(float) * (size_t)b->columns);
+}
+
 /* Errands beside block b, of which `next` is asked for, if there is one. Updates are added by leave_update. */
 static errand plan_errand(const product *p, const update *u, const block *b, const block *next)
 {
   errand e = { .update = u };
   int64_t calls = blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL) * blocks_of(p->depth, DEPTH);
   if (!next || calls == 0) return e;
-  if (updates_in_tiles(p, u))
-    e.parameters = (region){ .at = u->w + p->first + next->row * p->n + next->column, .ld = p->n, .rows = next->rows,
-                             .floats = next->columns, .at_once = blocks_of(next->rows, calls) };
+  if (updates_in_tiles(p, u)) {
+    e.moved = (region){
+      .at = parameters_of(p, u, next), .ld = p->n, .rows = next->rows, .floats = next->columns, .at_once = blocks_of(next->rows, calls)
+    };
+    e.parameters = e.moved;
+    e.parameters.at += u->before;
+    if (!u->before) e.moved.rows = 0;
+  }
   if (next->row != b->row)
     e.x = (region){ .at = p->x + next->row, .ld = p->ld, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
   return e;
@@ -236,12 +260,13 @@ static void run_blocks(const flow_call *call, const product *p, const update *u,
     float *buffer = buffers[i % 2];
     e = plan_errand(p, u, &b, i + 1 < last ? &next : NULL);
     if (updates_in_tiles(p, u)) {
-      multiply_block(p, &b, &e, panels, -(float)u->scalars.rate, u->w + p->first + b.row * p->n + b.column, p->n, packed);
+      if (p->k == 0) bring_parameters(p, u, &b);
+      multiply_block(p, &b, &e, panels, -(float)u->scalars.rate, parameters_of(p, u, &b), u->before, p->n, packed);
       continue;
     }
     if (i > first) leave_update(p, &before, buffers[(i - 1) % 2], &e);
     if (p->k == 0) memset(buffer, 0, BLOCK * sizeof(float));
-    multiply_block(p, &b, &e, panels, 0, buffer, p->columns, packed);
+    multiply_block(p, &b, &e, panels, 0, buffer, 0, p->columns, packed);
     update_rows(&e, e.rows);
     if (i + 1 < last) continue;
     leave_update(p, &b, buffer, &e);

@@ -17,13 +17,15 @@
 /* A function that optimizer_formulas.inc defines. */
 typedef vf formula(const flow_update_form *form, const update_numbers_vf *u, vf g, vf w, vf *s);
 
-/* Elements [i, i + lanes), lanes <= VL. */
-ALWAYS_INLINE void update_vector(formula *rule, const flow_update_form *form, const update_numbers_vf *u, float *w, float *const *slots,
-                                 const float *g, int64_t i, int lanes)
+/* Elements [i, i + lanes), lanes <= VL. w -= w decay, decay being weight_decay times the learning rate, in float32 and before the update,
+ * as Keras rounds it. Nothing that was not there before is ever in the place of the result: other workers may write the same. */
+ALWAYS_INLINE void update_vector(formula *rule, const flow_update_form *form, const update_numbers_vf *u, float decay, float *w,
+                                 float *const *slots, ptrdiff_t before, const float *g, int64_t i, int lanes)
 {
-  vf s[FLOW_UPDATE_SLOTS];
-  for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k] = k < form->slots ? LOAD(slots[k]) : vf_set(0);
-  vf updated = rule(form, u, LOAD(g), LOAD(w), s);
+  vf s[FLOW_UPDATE_SLOTS], old = LOAD(w + before);
+  for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k] = k < form->slots ? LOAD(slots[k] + before) : vf_set(0);
+  if (decay != 0) old -= old * vf_set(decay);
+  vf updated = rule(form, u, LOAD(g), old, s);
   for (int k = 0; k < form->slots; k++) STORE(slots[k], s[k]);
   STORE(w, updated);
 }
@@ -33,11 +35,13 @@ ALWAYS_INLINE void update_vectors(formula *rule, int slot_count, const update *w
 {
   const update_numbers_vf u = numbers_of_vf(&whole->scalars);
   const flow_update_form form = { .slots = slot_count, .nesterov = whole->form.nesterov, .centered = whole->form.centered };
+  const float decay = (float)whole->scalars.decay;
+  const ptrdiff_t before = whole->before;
   float *w = whole->w + first, *slots[FLOW_UPDATE_SLOTS];
   for (int k = 0; k < slot_count; k++) slots[k] = whole->slots[k] + first;
   int64_t i = 0;
-  for (; i + VL <= n; i += VL) update_vector(rule, &form, &u, w, slots, g, i, VL);
-  if (i < n) update_vector(rule, &form, &u, w, slots, g, i, (int)(n - i));
+  for (; i + VL <= n; i += VL) update_vector(rule, &form, &u, decay, w, slots, before, g, i, VL);
+  if (i < n) update_vector(rule, &form, &u, decay, w, slots, before, g, i, (int)(n - i));
 }
 
 #define RULE(E, name)                                                                              \
@@ -52,20 +56,8 @@ ALWAYS_INLINE void update_vectors(formula *rule, int slot_count, const update *w
   }
 FLOW_UPDATES(RULE, )
 
-/* w -= w decay, decay being weight_decay times the learning rate, in float32 and before the update, as Keras rounds it. */
-static void decay_weights(const update *u, int64_t first, int64_t n)
-{
-  float *w = u->w + first;
-  vf decay = vf_set((float)u->scalars.decay);
-  for (int64_t i = 0; i < n; i += VL) {
-    int lanes = n - i < VL ? (int)(n - i) : VL;
-    STORE(w, LOAD(w) - LOAD(w) * decay);
-  }
-}
-
 void update_range(const update *u, int64_t first, int64_t n, const float *g)
 {
-  if ((float)u->scalars.decay != 0) decay_weights(u, first, n);
 #define CASE(E, name) if (u->op == FLOW_OP_##name) update_##name(u, first, n, g);
   FLOW_UPDATES(CASE, )
 #undef CASE

@@ -58,7 +58,8 @@ typedef struct update {
   int                 op;
   flow_update_form    form;
   flow_update_scalars scalars;
-  float              *w, *slots[FLOW_MAX_SLOT_KINDS];
+  float *w, *slots[FLOW_MAX_SLOT_KINDS]; /* where the new ones go */
+  ptrdiff_t before;                      /* floats from there to the old ones; 0: they are in the same place */
 } update;
 
 static inline update describe_update(const flow_call *call)
@@ -66,6 +67,10 @@ static inline update describe_update(const flow_call *call)
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
   update u = { .op = call->op, .form = form_of(call), .scalars = scalars_of(call), .w = call->inputs[OPTIMIZER_W].data };
   for (int s = 0; s < u.form.slots; s++) u.slots[s] = call->inputs[layout->slots[s]].data;
+  if (!call->shard || !call->shard->moved) return u;
+  u.before = -(ptrdiff_t)(call->shard->moved / (int64_t)sizeof(float));
+  u.w -= u.before;
+  for (int s = 0; s < u.form.slots; s++) u.slots[s] -= u.before;
   return u;
 }
 

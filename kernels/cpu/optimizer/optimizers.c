@@ -140,18 +140,25 @@ static void run_plain(const flow_call *call, int64_t begin, int64_t end, formula
   }
 }
 
-#define OPTIMIZER(E, name)                                                                                                 \
-  static flow_status name##_run(const flow_call *call, int phase, int64_t begin, int64_t end)                              \
-  {                                                                                                                        \
-    (void)phase;                                                                                                           \
-    run_plain(call, begin, end, name##_double);                                                                            \
-    return FLOW_OK;                                                                                                        \
-  }                                                                                                                        \
-  const flow_kernel FLOW_KERNELS(name)[] = {                                                                               \
-    { .variant = "products", .supports = supports_products, .cost = products_cost, .phases = 2, .parts = products_parts,   \
-      .shared_bytes = products_shared_bytes, .scratch_bytes = products_scratch_bytes, .run = products_run },               \
-    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },\
-    { .variant = "plain", .parts = optimizer_parts, .run = name##_run },                                                   \
-    { 0 }                                                                                                                  \
+#define OPTIMIZER(E, name)                                                                                                  \
+  static flow_status name##_run(const flow_call *call, int phase, int64_t begin, int64_t end)                               \
+  {                                                                                                                         \
+    (void)phase;                                                                                                            \
+    run_plain(call, begin, end, name##_double);                                                                             \
+    return FLOW_OK;                                                                                                         \
+  }                                                                                                                         \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                                \
+    { .variant = "products",                                                                                                \
+      .supports = supports_products,                                                                                        \
+      .cost = products_cost,                                                                                                \
+      .phases = 2,                                                                                                          \
+      .parts = products_parts,                                                                                              \
+      .shared_bytes = products_shared_bytes,                                                                                \
+      .scratch_bytes = products_scratch_bytes,                                                                              \
+      .run = products_run,                                                                                                  \
+      .moves = 1 },                                                                                                         \
+    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector }, \
+    { .variant = "plain", .parts = optimizer_parts, .run = name##_run },                                                    \
+    { 0 }                                                                                                                   \
   };
 FLOW_UPDATES(OPTIMIZER, )

@@ -72,6 +72,7 @@ return [[
 ;flow_variable_version=double flow_variable_version(const flow_variable *)
 ;flow_variables_hash=int flow_variables_hash(flow_variable *const *,int,int,uint64_t *)
 ;flow_variable_tensor=int flow_variable_tensor(flow_variable *,flow_tensor **)
+;flow_variable_peek=int flow_variable_peek(flow_variable *,flow_tensor **)
 ;flow_variable_read=int flow_variable_read(flow_context *,flow_variable *,flow_tensor **)
 ;flow_variable_assign=int flow_variable_assign(flow_context *,flow_variable *,flow_tensor *)
 ;flow_variable_assign_add=int flow_variable_assign_add(flow_context *,flow_variable *,flow_tensor *)

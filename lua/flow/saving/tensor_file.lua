@@ -28,10 +28,10 @@ local tensor_file = {}
 
 local writer_out, file_out, tensor_out = native.out("flow_tensor_writer"), native.out("flow_tensor_file"), native.out("flow_tensor")
 
--- The tensor whose memory is the variable's own.
+-- The tensor whose memory is the variable's own, to be read.
 local function storage(value)
   if not variable.is_variable(value) then return value end
-  check(C.flow_variable_tensor(value.handle, tensor_out))
+  check(C.flow_variable_peek(value.handle, tensor_out))
   return native.tensor(tensor_out[0])
 end
 

@@ -167,8 +167,9 @@ function Variable:assign_sub(value) return write(self, -operand(value, self.dtyp
 
 local fields = {}
 
-local function storage(self)
-  check(C.flow_variable_tensor(self.handle, out_tensor))
+-- To be read at once; get: C.flow_variable_tensor if the caller may write to it.
+local function storage(self, get)
+  check((get or C.flow_variable_peek)(self.handle, out_tensor))
   return native.tensor(out_tensor[0])
 end
 
@@ -196,7 +197,7 @@ local forwarded = {}     -- tensor methods by name, as methods of variables
 for _, name in ipairs { "item", "totable", "data" } do
   forwarded[name] = signature.guard_method("variable:" .. name, Variable, function(self)
     if C.flow_trace_depth(context) > 0 or deferring > 0 then return native.methods[name](read(self)) end
-    return native.methods[name](storage(self))
+    return native.methods[name](storage(self, name == "data" and C.flow_variable_tensor))
   end)
 end
 -- A tensor's method as one of the variable's, which reads its value first; nil: tensors have none of this name.

@@ -82,7 +82,7 @@ local function define_variables(Custom, Optimizer)
 
   -- A variable that begins with the value of another one.
   function Custom:_add_copy(reference, name)
-    check(C.flow_variable_tensor(reference.handle, out_tensor))
+    check(C.flow_variable_peek(reference.handle, out_tensor))
     local made = variable.Variable(native.tensor(out_tensor[0]), { name = ("%s/%s_%s"):format(self.name, reference.path, name),
                                                                    trainable = false })
     self._own[#self._own + 1] = made
@@ -95,7 +95,7 @@ local function define_variables(Custom, Optimizer)
     if not variable.is_variable(reference) then
       raise("%s: add_variable_from_reference takes a variable, got %s", object.title(self), errors.describe(reference))
     end
-    check(C.flow_variable_tensor(reference.handle, out_tensor))
+    check(C.flow_variable_peek(reference.handle, out_tensor))
     local device = C.flow_tensor_device(native.pointer(native.tensor(out_tensor[0])))
     return add(self, reference.shape, reference.dtype, initializer, reference.path .. "_" .. name, device)
   end
