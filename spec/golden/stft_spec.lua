@@ -1,4 +1,4 @@
--- stft_spec.lua: flow.initializers.STFT gives what Keras' gives, and is in files as there (stft.py).
+-- stft_spec.lua: flow.initializers.STFT gives what Keras' gives, and is in files as there (stft.py); weights of mel bands.
 local support = require "spec.support.init"
 local flow = require "flow"
 local json = require "flow.json"
@@ -33,5 +33,24 @@ describe("initializers.STFT", function()
     assert.matches("window is hann, hamming", support.message_of(function() STFT("real", "kaiser") end), 1, true)
     assert.matches("the shape is {samples, 1, frequencies}, got {4, 3}", support.message_of(function() STFT() { 4, 3 } end), 1, true)
     assert.matches("side", support.message_of(function() STFT "both" end), 1, true)
+  end)
+end)
+
+describe("linear_to_mel_weight_matrix", function()
+  it("gives TensorFlow's values", function()
+    for _, case in ipairs(golden.bands) do
+      local values = flow.linear_to_mel_weight_matrix(unpack(case.arguments))
+      assert.same({ case.arguments[2], case.arguments[1] }, { unpack(values.shape) })
+      assert.near(0, (values:reshape { -1 } - flow.tensor(case.values)):abs():max():item(), 2e-6)
+    end
+    assert.same({ 129, 20 }, { unpack(flow.linear_to_mel_weight_matrix { dtype = "float64" }.shape) })
+  end)
+
+  it("refuses edges that are none", function()
+    for _, edges in ipairs { { 3800, 125 }, { -1, 100 }, { 100, 5000 } } do
+      assert.matches("the edges are " .. edges[1] .. " and " .. edges[2] .. " hertz",
+        support.message_of(function() flow.linear_to_mel_weight_matrix(4, 6, 8000, edges[1], edges[2]) end), 1, true)
+    end
+    assert.same({ 1, 128, 8 }, { unpack(flow.layers.MelSpectrogram { max_freq = 9000 }(flow.ones { 1, 4000 }).shape) })
   end)
 end)

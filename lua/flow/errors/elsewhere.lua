@@ -78,8 +78,8 @@ local places = {
     gfile = "files and folders are in flow.io",
     compat = "there is one version: what compat.v1 has is not here",
     lite = "model:export(path) writes an ONNX model, model:quantize(data) makes a model predict in int8",
-    signal = "its functions are in flow itself: flow.stft, with center = false as tf.signal has it, flow.istft, flow.rfft, flow.hanning; "
-      .. "layers.MelSpectrogram has mel bands",
+    signal = "its functions are in flow itself: flow.stft, with center = false as tf.signal has it, flow.istft, flow.rfft, flow.hanning, "
+      .. "flow.linear_to_mel_weight_matrix",
     tf = "what scripts call tf is flow itself",
     environ = ENVIRONMENT, os = ENVIRONMENT, setenv = ENVIRONMENT,
     KerasTensor = "flow.Input {...} makes symbolic tensors, flow.is_tensor(x) tells tensors",

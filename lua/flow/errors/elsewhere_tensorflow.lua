@@ -31,7 +31,6 @@ local SEQUENCES = "flow.data.parse_example { x = { \"float32\", { -1 } } } reads
 local CANDIDATES = "losses are computed over all classes: flow.sparse_categorical_crossentropy(labels, logits, { from_logits = true })"
 local SEGMENTS = "flow.segment_sum(x, ids, num_segments) takes ids in any order, and so do segment_max, segment_min and segment_prod"
 local SEGMENT_MEAN = "flow.divide_no_nan(flow.segment_sum(x, ids, n), flow.segment_sum(flow.ones_like(x), ids, n)), where ids count from 0"
-local MEL = "layers.MelSpectrogram gives spectrograms in mel bands"
 local VIEWS = "flow.keras.ops.image.extract_patches(x, { size = n }) cuts pictures"
 local SPECIAL = "flow has erf, erfc, erfinv and i0 of the special functions"
 local CODERS = "tensors of strings hold bytes, which Lua's functions of strings change; ds:map calls them for each element"
@@ -83,7 +82,7 @@ return {
     sobol_sample = "there is nothing of the kind; flow.random.uniform(shape) draws numbers", unsorted_segment_max = SEGMENTS,
     unsorted_segment_min = SEGMENTS,
     unsorted_segment_prod = SEGMENTS, unsorted_segment_sum = SEGMENTS,
-    unsorted_segment_mean = SEGMENT_MEAN, linear_to_mel_weight_matrix = MEL,
+    unsorted_segment_mean = SEGMENT_MEAN,
     unsorted_segment_sqrt_n = "flow.segment_sum(x, ids) / flow.sqrt(flow.segment_sum(flow.ones_like(x), ids))",
     xdivy = "x / flow.where(x:eq(0), 1, y)", xlogy = "x * flow.log(flow.where(x:eq(0), 1, y))",
     xlog1py = "x * flow.log1p(flow.where(x:eq(0), 0, y))", zero_fraction = "flow.mean(x:eq(0))",

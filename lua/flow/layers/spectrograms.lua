@@ -10,6 +10,7 @@ local ops = require "flow.tensor.ops"
 local Layer = require "flow.layers.layer"
 local stft = require "flow.layers.kernels.stft_initializer"
 local entries = require "flow.layers.entries"
+local fourier = require "flow.tensor.composed.fourier"
 
 local raise = errors.raise
 local COMMON = ", { name?: string, trainable: boolean = true, dtype? }"
@@ -62,24 +63,6 @@ local MelSpectrogram = define("MelSpectrogram", "fft_length: count = 2048, seque
     end
   end)
 
-local function mel(hertz) return 1127 * math.log(1 + hertz / 700) end
-
--- How much each of `bins` frequencies counts for each mel band, {bins, bands}: triangles that overlap by half, even in mel.
-local function mel_weights(given, bins)
-  local rows, low, high = {}, mel(given.min_freq), mel(given.max_freq)
-  local function edge(i) return low + (high - low) * i / (given.num_mel_bins + 1) end
-  for bin = 1, bins do
-    local at, row = mel((bin - 1) * given.sampling_rate / 2 / (bins - 1)), {}
-    for band = 1, given.num_mel_bins do
-      local up = (at - edge(band - 1)) / (edge(band) - edge(band - 1))
-      local down = (edge(band + 1) - at) / (edge(band + 1) - edge(band))
-      row[band] = bin == 1 and 0 or math.max(0, math.min(up, down))
-    end
-    rows[bin] = row
-  end
-  return tensor.tensor(rows)
-end
-
 -- {..., samples}: {..., num_mel_bins, frames}.
 function MelSpectrogram:call(x)
   entries.need_one(self, x)
@@ -87,7 +70,8 @@ function MelSpectrogram:call(x)
   local real, imaginary = ops.stft(x:to "float32", given.sequence_length, given.sequence_stride, given.fft_length, given.window, true)
   local power = ops.pow(ops.sqrt(ops.square(real) + ops.square(imaginary)), given.mag_exp)
   local bins = tensor.raw_shape(power)
-  local y = ops.matmul(power, mel_weights(given, bins[#bins]))
+  local y = ops.matmul(power, fourier.mel_weights(given.num_mel_bins, bins[#bins], given.sampling_rate, given.min_freq, given.max_freq,
+    "float32"))
   if given.power_to_db then
     local scale = 10 / math.log(10)
     y = ops.log(ops.maximum(y, given.min_power)) * scale - scale * math.log(math.max(math.abs(given.ref_power), given.min_power))

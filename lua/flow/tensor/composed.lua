@@ -30,7 +30,7 @@ FILES.linalg = [[solve_triangular cholesky cholesky_inverse solve inv det slogde
   lstsq]]
 FILES.clipping = "add_n clip_by_norm clip_by_global_norm global_norm"
 FILES.spaces = "logspace geomspace"
-FILES.fourier = "fft fft2 ifft2 rfft irfft extract_sequences stft istft"
+FILES.fourier = "fft fft2 ifft2 rfft irfft extract_sequences stft istft linear_to_mel_weight_matrix"
 FILES.products = "dot tensordot inner outer vdot kron cross vander cdist"
 FILES.control = "cond switch while_loop fori_loop map vectorized_map vectorize scan associative_scan jvp"
 

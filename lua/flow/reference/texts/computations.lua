@@ -183,6 +183,8 @@ flow.stft: The Fourier transforms of windows of a sequence, real and imaginary p
   print((flow.stft(flow.ones { 16 }, 8, 4, 8)).shape[2])      --> 5
 flow.istft: The inverse of stft.
   print(flow.istft({ flow.stft(flow.ones { 16 }, 8, 4, 8) }, 8, 4, 8).shape[1])      --> 16
+flow.linear_to_mel_weight_matrix: How much each frequency of a spectrum counts for each mel band.
+  print(flow.linear_to_mel_weight_matrix(4, 6).shape)
 flow.dot: The product of two vectors, or of matrices along the last axis of a and the last but one of b.
   print(flow.dot(flow.tensor { 1, 2 }, flow.tensor { 3, 4 }))
 flow.tensordot: The sum of products along this many axes, or along a list of axes of each.

@@ -8,6 +8,7 @@ local takes = require("flow.signature").takes
 
 local raise = errors.raise
 local ops, define, floats = tools.ops, tools.define, tools.floats
+local fourier = {}
 
 local function last_length(x, what) return tools.length(x, #tools.dims(x), what) end
 
@@ -216,3 +217,36 @@ tools.define_long(function(x, sequence_length, stride, fft_length, length, windo
   local last = length and math.min(first + length, total) or center and total - half or total
   return tools.part(signal, #tools.dims(signal), first + 1, last)
 end, "istft")
+
+---- bands -------------------------------------------------------------------------------------------------------------------------
+
+local function mel(hertz) return 1127 * math.log(1 + hertz / 700) end
+
+-- How much each of the `bins` frequencies of a spectrum, up to half of `rate`, counts for each of the `bands` mel bands between two edges
+-- in hertz, {bins, bands}: triangles that overlap by half, even in mel.
+function fourier.mel_weights(bands, bins, rate, lower, upper, dtype)
+  local rows, low, high = {}, mel(lower), mel(upper)
+  local function edge(i) return low + (high - low) * i / (bands + 1) end
+  for bin = 1, bins do
+    local at, row = mel((bin - 1) * rate / 2 / (bins - 1)), {}
+    for band = 1, bands do
+      local up = (at - edge(band - 1)) / (edge(band) - edge(band - 1))
+      local down = (edge(band + 1) - at) / (edge(band + 1) - edge(band))
+      row[band] = bin == 1 and 0 or math.max(0, math.min(up, down))
+    end
+    rows[bin] = row
+  end
+  return tools.constant(rows, dtype)
+end
+
+tools.create("linear_to_mel_weight_matrix", "num_mel_bins: count = 20, num_spectrogram_bins: count = 129, sample_rate: positive = 8000, "
+  .. "lower_edge_hertz: number = 125, upper_edge_hertz: number = 3800, dtype: string = 'float32'",
+  function(bands, bins, rate, lower, upper, dtype)
+    if lower < 0 or lower >= upper or upper > rate / 2 then
+      raise("flow.linear_to_mel_weight_matrix: the edges are %g and %g hertz; expected 0 or more, the upper one above the lower one, and "
+        .. "at most %g, half of sample_rate", lower, upper, rate / 2)
+    end
+    return fourier.mel_weights(bands, bins, rate, lower, upper, dtype)
+  end)
+
+return fourier
