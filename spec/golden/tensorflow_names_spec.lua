@@ -53,4 +53,14 @@ describe("names of TensorFlow", function()
     end
     assert.matches('has no "other"; it has', support.message_of(function() options.other = 1 end))
   end)
+
+  it("say of complex numbers what stands for them", function()
+    local function message(name) return support.message_of(function() return flow.keras.ops[name] end) end
+    for _, name in ipairs { "eig", "polar", "view_as_complex", "view_as_real" } do
+      assert.matches('has no "' .. name .. '": no dtype is complex', message(name), 1, true)
+    end
+    local parts = flow.unstack(flow.tensor { { 1, 2 }, { 3, 4 } }, nil, -1)      -- as the message says
+    assert.same({ { 1, 3 }, { 2, 4 } }, { parts[1]:totable(), parts[2]:totable() })
+    assert.same({ { 1, 2 }, { 3, 4 } }, flow.stack(parts, -1):totable())
+  end)
 end)

@@ -18,7 +18,8 @@ local HASH = "layers.Hashing(num_bins)(strings) makes numbers of strings"
 local CHARACTERS = "flow.strings.unicode_split(x) gives characters, flow.strings.bytes_split(x) bytes"
 local ASSIGNED = "variable:assign(flow.scatter_update(variable, positions, updates)), where positions count from 1"
 local EQUAL = "variables are equal on all replicas, or each has its own: flow.Variable(0, { sync = \"SUM_ON_READ\" }), \"MEAN_ON_READ\""
-local COMPLEX = "two tensors stand for complex numbers: real, imaginary = flow.fft { x, y }"
+local EIGEN = "no dtype is complex, as its results are; of symmetric matrices flow.eigh(x) gives values and vectors"
+local COMPLEX = "no dtype is complex: two tensors stand for complex numbers: real, imaginary = flow.fft { x, y }"
 local DTYPE = "dtypes are texts such as \"float32\" and \"string\""
 local CONTROL = "Lua's if and for run when flow.fn(f) traces f: flow.cond, flow.switch and flow.while_loop run in the plan"
 local TRACES = "a call traces the function for arguments of its kind; f:describe() is the text of the plan that ran last"
@@ -61,7 +62,7 @@ return {
     variable_creator_scope = "a function that makes the variables is called in its place",
     conv2d_backprop_filter_v2 = "tape:gradient(target, kernel)", conv2d_backprop_input_v2 = "tape:gradient(target, x)",
     dynamic_stitch = SCATTER, edit_distance = "a loop over the lists does it: strings have no tensors of sparse positions here",
-    eig = "flow.eigh(x) of symmetric matrices", eigvals = "flow.eigh(x) of symmetric matrices gives values and vectors",
+    eig = EIGEN, eigvals = EIGEN,
     matrix_square_root = ROOT,
     extract_volume_patches = "flow.keras.ops.image.extract_patches_3d(x, { size = n })",
     fftnd = "flow.fft and flow.fft2 transform one axis and two",
@@ -109,7 +110,9 @@ return {
     zeros_initializer = "flow.initializers.Zeros()", ones_initializer = "flow.initializers.Ones()",
     TensorShape = "shapes are lists: x.shape", DType = DTYPE, as_dtype = DTYPE, dtypes = DTYPE, float64 = DTYPE, bfloat16 = DTYPE,
     uint8 = DTYPE, int8 = DTYPE, int16 = DTYPE, uint16 = DTYPE, uint32 = DTYPE, uint64 = DTYPE, bool = DTYPE, string = DTYPE,
-    polar = COMPLEX, view_as_complex = COMPLEX, view_as_real = COMPLEX, complex64 = COMPLEX, complex128 = COMPLEX, complex = COMPLEX,
+    polar = "no dtype is complex: the real part is abs * flow.cos(angle), the imaginary one abs * flow.sin(angle)",
+    view_as_complex = "no dtype is complex: real, imaginary = unpack(flow.unstack(x, nil, -1))",
+    view_as_real = "no dtype is complex: flow.stack({ real, imaginary }, -1)", complex64 = COMPLEX, complex128 = COMPLEX, complex = COMPLEX,
     nest = "flow.keras.tree has map_structure, flatten and pack_sequence_as", autograph = CONTROL, __version__ = "flow.version",
     types = "arguments of a traced function are tensors, numbers, texts and tables of these", RaggedTensorSpec = RAGGED,
     is_nan = "flow.isnan(x)", is_inf = "flow.isinf(x)", multiply_no_nan = "flow.where(y:eq(0), 0, x * y)",
