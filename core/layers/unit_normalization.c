@@ -3,10 +3,7 @@
 #include "layers/express.h"
 #include "layers/norm_axes.h"
 
-static const flow_argument parameters[] = {
-  { "axis", FLOW_SHAPE, "-1", NULL },
-  FLOW_LAYER_COMMON
-};
+static const flow_argument parameters[] = { { "axis", FLOW_AXES, "-1", NULL }, FLOW_LAYER_COMMON };
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {

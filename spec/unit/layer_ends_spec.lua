@@ -118,3 +118,46 @@ describe("inputs without an axis or without an element", function()
     end
   end)
 end)
+
+describe("Softmax over several axes", function()
+  local x = flow.random.normal({ 2, 3, 4 }, { seed = 5 })
+  local function flattened(f, y) return f(y:reshape { 2, 12 }):reshape { 2, 3, 4 } end
+
+  it("is that of the flattened axes, with its gradient, in files, too", function()
+    for _, axis in ipairs { { 2, 3 }, { -1, 2 } } do
+      local layer = layers.Softmax { axis = axis }
+      local weights = flow.cos(flow.arange(24):to "float32"):reshape { 2, 3, 4 }
+      local function gradient(f)
+        local tape = flow.GradientTape()
+        tape:watch(x)
+        return tape:gradient(tape:record(function() return (f(x) * weights):sum() end), x)
+      end
+      local function expected(y) return flattened(layers.Softmax(), y) end
+      assert.is_true((layer(x) - expected(x)):abs():max():item() < 1e-6)
+      assert.is_true((gradient(layer) - gradient(expected)):abs():max():item() < 1e-6)
+      local model = flow.Sequential { layers.Input { 3, 4 }, layer }
+      local path = support.path "softmax.keras"
+      model:save(path)
+      assert.is_true((flow.load_model(path):predict(x, { verbose = 0 }) - expected(x)):abs():max():item() < 1e-6)
+    end
+  end)
+
+  it("leaves out what a mask hides", function()
+    local mask = x:gt(0)
+    local y = layers.Softmax { axis = { 2, 3 } }(x, { mask = mask })
+    assert.same({ 0 }, { flow.where(mask, 0, y):abs():max():item() })
+    for i = 1, 2 do assert.near(1, y[i]:sum():item(), 1e-5) end
+  end)
+
+  it("names each axis once", function()
+    assert.matches("axis 2 %(counted from 1%) is named twice", support.message_of(function() layers.Softmax { axis = { 2, 2 } }(x) end))
+  end)
+end)
+
+describe("UnitNormalization", function()
+  it("keeps its axis as it was given, as in Keras", function()
+    assert.equal(-1, layers.UnitNormalization():get_config().axis)
+    assert.equal(1, layers.UnitNormalization { axis = 2 }:get_config().axis)
+    assert.same({ 1, 2 }, layers.UnitNormalization { axis = { 2, 3 } }:get_config().axis)
+  end)
+end)
