@@ -104,6 +104,8 @@ FLOW_API flow_status flow_worker_check(flow_worker *worker);
 /* Bytes to all: the chief's, or those of the worker `from`. */
 FLOW_API flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
 FLOW_API flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data, double bytes);
+/* The same of the elements of a tensor on the host, which lie one after the other. */
+FLOW_API flow_status flow_worker_broadcast_tensor(flow_worker *worker, int from, flow_tensor *tensor);
 /* Each worker gives the same number of bytes; all gets count x bytes, in order of the ranks. */
 FLOW_API flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
 /* Returns when all tasks are there; FLOW_TIMED_OUT names those that did not come. */

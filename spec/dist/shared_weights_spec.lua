@@ -121,6 +121,21 @@ describe("workers of one machine that train in common memory", function()
     end
   end
 
+  it("do so with a model from a file, whose optimizer has its state already", function()
+    local said, output, code = clusters.launch([[
+      fit(nil, 1)
+      local path = arg[2] .. index .. ".keras"
+      model:save(path)
+      strategy.scope(function() model = flow.models.load_model(path) end)
+      local before
+      fit(function() before = mappings() end, 1)
+      model:get_layer "wide".kernel:assign(flow.zeros { 245, 320 })
+      print("=", before - mappings())]],
+      { begin = BEGIN, launch = "--kill-after 1 --engine ring", arguments = "momentum " .. support.path() })
+    assert.equal(0, code, output)
+    for worker = 0, 1 do assert.is_true(tonumber(said[worker][1]) > 0, output) end
+  end)
+
   it("have pieces of memory more, until one of them writes by itself or tells a weight's address", function()
     local said, output, code = clusters.launch([[
       local counts = {}

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "cluster/worker/worker_state.h"
+#include "tensor/mirrors.h"
 
 /* Sizes come from Lua as doubles. */
 static flow_status check_bytes(const char *function, const flow_worker *worker, const void *data, double bytes)
@@ -25,6 +26,17 @@ flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data
   }
   FLOW_TRY(flow_worker_announce(worker, FLOW_CALL_BROADCAST, "", (int64_t)bytes));
   return flow_worker_move_broadcast(worker, from, data, (int64_t)bytes);
+}
+
+/* Nobody learns the elements' address, so that what follows from them can go on being cached. */
+flow_status flow_worker_broadcast_tensor(flow_worker *worker, int from, flow_tensor *tensor)
+{
+  FLOW_TRY(flow_check_on_host("flow_worker_broadcast_tensor: tensor", tensor));
+  if (!flow_tensor_is_contiguous(tensor)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_broadcast_tensor: the tensor has gaps");
+  double bytes = flow_tensor_size(tensor) * flow_dtype_size(tensor->dtype);
+  flow_status status = flow_worker_broadcast_from(worker, from, flow_tensor_elements(tensor), bytes);
+  flow_storage_written(tensor->storage);
+  return status;
 }
 
 flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)

@@ -423,6 +423,7 @@ return [[
 ;flow_worker_progress=void flow_worker_progress(flow_worker *,double,const char *);flow_worker_check=int flow_worker_check(flow_worker *)
 ;flow_worker_broadcast=int flow_worker_broadcast(flow_worker *,void *,double)
 ;flow_worker_broadcast_from=int flow_worker_broadcast_from(flow_worker *,int,void *,double)
+;flow_worker_broadcast_tensor=int flow_worker_broadcast_tensor(flow_worker *,int,flow_tensor *)
 ;flow_worker_all_gather=int flow_worker_all_gather(flow_worker *,const void *,double,void *)
 ;flow_worker_barrier=int flow_worker_barrier(flow_worker *,const char *)
 ;flow_worker_agree=int flow_worker_agree(flow_worker *,const char *,const char *)

@@ -239,8 +239,7 @@ end
 -- Gives a variable the chief's value.
 function Worker:broadcast_variable(v)
   local value = tensor.on_host(v:value())
-  local pointer = native.pointer(value)
-  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(pointer), bytes_of(pointer)))
+  check(C.flow_worker_broadcast_tensor(handle_of(self), self.speaker, native.pointer(value)))
   if not speaks(self) then v:assign(value) end
 end
 
@@ -250,7 +249,7 @@ function Worker:share_variables(list)
     check(C.flow_variable_tensor(v.handle, out_tensor))
     local there = native.tensor(out_tensor[0])
     local here = tensor.on_host(there)
-    check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(native.pointer(here)), bytes_of(here.p)))
+    check(C.flow_worker_broadcast_tensor(handle_of(self), self.speaker, native.pointer(here)))
     if not speaks(self) and there.device ~= "cpu" then check(C.flow_tensor_copy(native.pointer(there), native.pointer(here))) end
   end
 end
