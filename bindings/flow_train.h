@@ -115,8 +115,9 @@ FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
 FLOW_API flow_status flow_layer_set_arguments(flow_layer *layer, const flow_arguments *arguments);
 /* Gives it another name. The names of its variables stay. */
 FLOW_API flow_status flow_layer_set_name(flow_layer *layer, const char *name);
-/* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
-FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
+/* What training adds to the loss for the regularizer of variable `index`, from 0: a scalar, or *out = NULL where it has none or is not
+ * trained. New reference. */
+FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, int index, flow_tensor **out);
 /* Whether calls of the layer add to the loss, as it has an activity_regularizer. */
 FLOW_API int         flow_layer_regularizes_activity(const flow_layer *layer);
 /* What the last call adds: what activity_regularizer makes of its outputs, divided by the rows of the batch. A scalar, whose reference is

@@ -278,11 +278,14 @@ flow_status flow_layer_set_name(flow_layer *layer, const char *name)
   return flow_layer_rename(layer, name);
 }
 
-flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out)
+flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, int index, flow_tensor **out)
 {
   FLOW_TRY(check_layer("flow_layer_penalty", context, layer));
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: out is NULL");
-  return flow_layer_regularize(context, layer, out);
+  if (index < 0 || index >= layer->variable_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: \"%s\" has %d variables, asked for variable %d", layer->name,
+                     layer->variable_count, index);
+  return flow_layer_regularize(context, layer, index, out);
 }
 
 int flow_layer_regularizes_activity(const flow_layer *layer)

@@ -114,22 +114,18 @@ static flow_tensor *penalty(flow_expression *e, const char *name, const flow_arg
   return total;
 }
 
-/* *out: the sum over all trainable variables that have a regularizer, a new reference; NULL: none has. */
-flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out)
+/* *out: a new reference; NULL: the variable has no regularizer, or is not trained. */
+flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, int index, flow_tensor **out)
 {
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *total = NULL;
+  const char *name = layer->regularizers[index];
+  char prefix[120];
   *out = NULL;
-  for (int i = 0; i < layer->variable_count; i++) {
-    const char *name = layer->regularizers[i];
-    char prefix[120];
-    if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
-    snprintf(prefix, sizeof prefix, "%s.", name);
-    const char *regularizer = flow_argument_text(layer->arguments, name);
-    flow_tensor *one = penalty(&e, regularizer, layer->arguments, prefix, sum_all, flow_express_variable(&e, layer->variables[i]), 0);
-    total = total && one ? e_add(&e, total, one) : one ? one : total;
-  }
-  return flow_expression_take(&e, total, out);
+  if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[index])) return FLOW_OK;
+  flow_expression e = flow_expression_of(context);
+  snprintf(prefix, sizeof prefix, "%s.", name);
+  const char *regularizer = flow_argument_text(layer->arguments, name);
+  flow_tensor *variable = flow_express_variable(&e, layer->variables[index]);
+  return flow_expression_take(&e, penalty(&e, regularizer, layer->arguments, prefix, sum_all, variable, 0), out);
 }
 
 /* Adds to layer->activity, which the layer's caller takes (flow_layer_take_activity) and adds to the loss. In float32, whatever the

@@ -13,9 +13,9 @@ typedef struct flow_regularizer {
 int                     flow_regularizer_count(void);
 const flow_regularizer *flow_regularizer_record(int index);
 
-/* The sum of what regularizers make of the trainable variables whose argument "<variable>_regularizer" is set; a float32 scalar, or
- * *out = NULL where none is. */
-flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out);
+/* What the argument "<variable>_regularizer" makes of variable `index`; a float32 scalar, or *out = NULL where it is not set, or the
+ * variable not trained. */
+flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, int index, flow_tensor **out);
 
 /* What the argument activity_regularizer makes of an output of this call, divided by the batch's rows, is added to layer->activity, a
  * float32 scalar that the next call of the layer begins without. */

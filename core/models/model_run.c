@@ -143,9 +143,11 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
 /* Adds what the regularizers of all layers ask for. *loss: the sum so far, replaced by the new one; NULL: none yet. */
 static flow_status add_penalties(flow_context *context, const flow_model_part *part, flow_tensor **loss)
 {
-  flow_tensor *penalty = NULL;
-  if (part->layer) FLOW_TRY(flow_layer_regularize(context, part->layer, &penalty));
-  FLOW_TRY(flow_model_add_to(context, loss, penalty));
+  for (int i = 0; part->layer && i < part->layer->variable_count; i++) {
+    flow_tensor *penalty = NULL;
+    FLOW_TRY(flow_layer_regularize(context, part->layer, i, &penalty));
+    FLOW_TRY(flow_model_add_to(context, loss, penalty));
+  }
   for (int i = 0; i < part->part_count; i++) FLOW_TRY(add_penalties(context, &part->parts[i], loss));
   return FLOW_OK;
 }

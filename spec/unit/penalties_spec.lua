@@ -29,6 +29,17 @@ local function new_model(how)
 end
 
 describe("losses that layers add", function()
+  it("are one for each regularizer, in the order of the variables, as in Keras", function()
+    local dense = layers.Dense(3, { kernel_regularizer = "l2", bias_regularizer = "l1", bias_initializer = "ones" })
+    local model = flow.Sequential { layers.Input { 4 }, dense, layers.Dense(2, { kernel_regularizer = flow.regularizers.L1(0.5) }) }
+    assert.equal(3, #model.losses)
+    assert.near(0.01 * dense.kernel:value():square():sum():item(), model.losses[1]:item(), 1e-6)
+    assert.near(0.01 * 3, model.losses[2]:item(), 1e-7)
+    assert.near(0.5 * model.layers[2].kernel:value():abs():sum():item(), model.losses[3]:item(), 1e-6)
+    dense.trainable = false
+    assert.equal(1, #model.losses)
+  end)
+
   it("are those of the newest call and of the weights that are trained", function()
     local model = new_model()
     local energy = x:square():mean():item() * 0.1

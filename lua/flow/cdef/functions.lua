@@ -157,7 +157,7 @@ return [[
 ;flow_layer_set_trainable=void flow_layer_set_trainable(flow_layer *,int)
 ;flow_layer_set_arguments=int flow_layer_set_arguments(flow_layer *,const flow_arguments *)
 ;flow_layer_set_name=int flow_layer_set_name(flow_layer *,const char *)
-;flow_layer_penalty=int flow_layer_penalty(flow_context *,const flow_layer *,flow_tensor **)
+;flow_layer_penalty=int flow_layer_penalty(flow_context *,const flow_layer *,int,flow_tensor **)
 ;flow_layer_regularizes_activity=int flow_layer_regularizes_activity(const flow_layer *)
 ;flow_layer_take_activity=flow_tensor *flow_layer_take_activity(flow_layer *);flow_layer_class_quantizes=int flow_layer_class_quantizes(int)
 ;flow_layer_quantize=int flow_layer_quantize(flow_layer *,int,double,double)

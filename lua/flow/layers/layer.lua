@@ -409,8 +409,8 @@ end
 function Layer:_collect_penalties(list, seen)
   if seen[self] then return list end
   seen[self] = true
-  if self._handle and self._built then
-    check(C.flow_layer_penalty(context, self._handle, out_tensor))
+  for i = 0, self._handle and self._built and C.flow_layer_variable_count(self._handle) - 1 or -1 do
+    check(C.flow_layer_penalty(context, self._handle, i, out_tensor))
     if out_tensor[0] ~= nil then list[#list + 1] = native.tensor(out_tensor[0]) end
   end
   penalties.collect(self, list)
