@@ -12,8 +12,10 @@
  * divided is written by each worker: it is in memory of its own but for the pages that it has in common with a matrix, to which all write
  * the same.
  *
+ * A forked child sees what its parent goes on to train.
+ *
  * Every worker decides by what all have announced (divide.c), so that all share or none does. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* mremap */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,13 +26,17 @@
 
 /* ---- which update -------------------------------------------------------------------------------------------------------------- */
 
-/* The arrays that an update writes: parameters, then slots. */
+/* The arrays that an update writes: parameters, then slots. Returns how many; 0: they are not all variables. */
 static int find_arrays(const flow_graph *graph, const flow_node *node, flow_variable **arrays)
 {
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(node->op);
   const char *names[FLOW_MAX_SLOT_KINDS];
   int slots = layout->names(&node->attributes, names);
-  for (int k = 0; k <= slots; k++) arrays[k] = graph->values[node->inputs[k == 0 ? 1 : layout->slots[k - 1]]].variable;
+  for (int k = 0; k <= slots; k++) {
+    const flow_value *value = &graph->values[node->inputs[k == 0 ? 1 : layout->slots[k - 1]]];
+    if (value->kind != FLOW_VALUE_VARIABLE) return 0;
+    arrays[k] = value->variable;
+  }
   return 1 + slots;
 }
 
@@ -67,7 +73,7 @@ static int can_move(const flow_replica_set *set, int e)
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(node->op);
   flow_variable *arrays[1 + FLOW_MAX_SLOT_KINDS];
   int count = find_arrays(lead->plan->graph, node, arrays);
-  if (lead->place || node->attributes.optimizer.copies > 0) return 0;
+  if (count == 0 || lead->place || node->attributes.optimizer.copies > 0) return 0;
   if (flow_optimizer_guard(layout, &node->attributes, node->input_count) >= 0) return 0;
   for (int i = 0; i < lead->undo_count; i++)
     if (is_in(&lead->plan->graph->values[lead->undo_log[i].value], arrays, count)) return 0;
@@ -114,7 +120,7 @@ static int arrays_of(const flow_replica_set *set, flow_variable **arrays)
 /* Whether taking out and putting in goes on at almost every step, as where a callback writes variables. */
 static int is_in_vain(const flow_shared_weights *weights)
 {
-  enum { FREE = 8, RUNS = 64 };
+  enum { FREE = 8, RUNS = 16 }; /* of how many what they gain is worth one time */
   return weights->times > FREE && weights->runs < (int64_t)weights->times * RUNS;
 }
 
@@ -147,6 +153,15 @@ static int64_t round_up(int64_t bytes, int64_t page)
   return (bytes + page - 1) / page * page;
 }
 
+/* Pages of this process alone, with zeros in them, in the place of common ones. Where the system has none those stay. They are made
+ * elsewhere and then moved, since a mapping that fails in its place may leave nothing there. */
+static void take_out_pages(char *at, int64_t bytes)
+{
+  void *fresh = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return;
+  if (mremap(fresh, (size_t)bytes, (size_t)bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) munmap(fresh, (size_t)bytes);
+}
+
 /* Memory of this process alone for the pages of an array at `at` that have nothing of a matrix which is divided. Where the system has none
  * they stay common, which is slower and not wrong. */
 static void take_out_rest(const flow_replica_set *set, char *at, int64_t bytes, int64_t page)
@@ -162,7 +177,7 @@ static void take_out_rest(const flow_replica_set *set, char *at, int64_t bytes, 
       first = node->attributes.optimizer.first[i] * (int64_t)sizeof(float);
     }
     end = i < products ? first / page * page : round_up(bytes, page);
-    if (end > begin) (void)!mmap(at + begin, (size_t)(end - begin), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (end > begin) take_out_pages(at + begin, end - begin);
     begin = round_up(first + rows * columns * (int64_t)sizeof(float), page);
   }
 }
@@ -226,17 +241,15 @@ flow_status flow_place_weights(flow_replica_set *set)
   return FLOW_OK;
 }
 
-/* Pages of this process alone, with zeros in them, in the place of the common ones. Where the system has none they stay common: the others
- * write the same there, unless they were stopped in the middle of it and go on later. */
+/* Where there is no memory for that they stay common: the others write the same there, unless they were stopped in the middle of it and go
+ * on later. */
 void flow_leave_next_weights(flow_replica_set *set)
 {
   flow_variable *arrays[1 + FLOW_MAX_SLOT_KINDS];
   arrays_of(set, arrays);
   const flow_variable_group *group = arrays[0]->group;
-  for (int k = 0; k < group->shared; k++) {
-    size_t bytes = (size_t)round_up((int64_t)group->next[k]->storage->bytes, sysconf(_SC_PAGESIZE));
-    (void)!mmap(group->next[k]->data, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  }
+  for (int k = 0; k < group->shared; k++)
+    take_out_pages(group->next[k]->data, round_up((int64_t)group->next[k]->storage->bytes, sysconf(_SC_PAGESIZE)));
 }
 
 void flow_doubt_weights(const flow_replica_set *set)
