@@ -67,6 +67,14 @@ end
 local function axis_parameter(default, name)
   return parameter(name or "axis", { write = axis_to_file, read = axis_from_file, default = default })
 end
+-- Where new axes go: a place, or a list of places.
+local NEW_AXES = parameter("axis", { default = 1, write = axis_to_file, read = function(axis)
+  if is_null(axis) then raise("ExpandDims in a file has no axis, expected a whole number or a list of them") end
+  for _, each in ipairs(type(axis) == "table" and axis or {}) do
+    if type(each) == "table" then raise("an operation's axis is a table in a list, expected a whole number") end
+  end
+  return axis_from_file(axis)
+end })
 -- What Keras has and we have not: only that value is read.
 local function fixed(name, value)
   return { name = name, fixed = value == nil and json.null or value }
@@ -122,7 +130,7 @@ local TABLE = {
   { "transpose", "Transpose", NUMPY, 1, { axis_parameter(nil, "axes") } },
   { "permute", "Transpose", NUMPY, 1, { axis_parameter(nil, "axes") }, rest = true },
   { "swapaxes", "Swapaxes", NUMPY, 1, { axis_parameter(nil, "axis1"), axis_parameter(nil, "axis2") } },
-  { "expand_dims", "ExpandDims", NUMPY, 1, { axis_parameter(1) } }, { "squeeze", "Squeeze", NUMPY, 1, { AXIS } },
+  { "expand_dims", "ExpandDims", NUMPY, 1, { NEW_AXES } }, { "squeeze", "Squeeze", NUMPY, 1, { AXIS } },
   { "flatten", "Ravel", NUMPY, 1 }, { "flip", "Flip", NUMPY, 1, { AXIS } },
   { "split", "Split", NUMPY, 1, { parameter("indices_or_sections"), axis_parameter(1) } },
   { "unstack", "Unstack", CORE, 1, { parameter("num"), axis_parameter(1) } },
