@@ -1,5 +1,5 @@
--- What calls on many elements cost beside others that do as much: the least processor time of several runs, measured again while it is above
--- its bound. And that the loops which make them so have the numbers of plain ones.
+-- What calls on many elements cost beside others that do as much: the least processor time of several runs, measured again while it is
+-- above its bound. And that the loops which make them so have the numbers of plain ones.
 require "spec.support.init"
 local flow = require "flow"
 
