@@ -28,7 +28,7 @@ flow_status flow_variable_over(flow_tensor *storage, const char *name, int train
 /* The same with a formatted name, of any length. */
 flow_status flow_variable_named(flow_tensor *storage, int trainable, int sync, flow_variable **out, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-/* To be called before the storage is written by this process alone: where other workers see it, the variable gets memory of its own. */
+/* Comes before a write that this process makes alone: if other workers see the storage, the variable gets its own memory. */
 flow_status flow_variable_own(flow_variable *variable);
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);

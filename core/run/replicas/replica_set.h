@@ -47,7 +47,7 @@ typedef struct flow_shared_weights {
   int entry;      /* the update's; -1: none */
   int refused;    /* there was no memory in common */
   int times;      /* that the variables were put there, ... */
-  int64_t runs;   /* ... in so many runs */
+  int64_t runs;   /* ... in this many runs */
   int64_t agreed; /* in the current run: the memory that all are in, 0: they go to new one, -1: they do not share */
   int64_t moved;  /* bytes from there to where the current run's update writes; 0: they do not share */
 } flow_shared_weights;

@@ -9,8 +9,8 @@
  *
  * Only divided updates write there. Before anything else does, a process takes its variables out (flow_variable_own); the workers see
  * from what they announce that one of them has, and put them into common memory again. What of the arrays is outside of matrices that are
- * divided is written by each worker: it is in memory of its own but for the pages that it has in common with a matrix, to which all write
- * the same.
+ * divided is written by each worker, in its own memory; only the pages that such parts have in common with a matrix are shared, and there
+ * all workers write the same.
  *
  * A forked child sees what its parent goes on to train.
  *
@@ -241,8 +241,8 @@ flow_status flow_place_weights(flow_replica_set *set)
   return FLOW_OK;
 }
 
-/* Where there is no memory for that they stay common: the others write the same there, unless they were stopped in the middle of it and go
- * on later. */
+/* If there is no memory for that, they stay common: the others write the same there, unless one of them was stopped in the middle of its
+ * update and goes on later. */
 void flow_leave_next_weights(flow_replica_set *set)
 {
   flow_variable *arrays[1 + FLOW_MAX_SLOT_KINDS];
